@@ -221,7 +221,10 @@ def erase(
         raise typer.BadParameter(f"choose from {', '.join(sorted(MIRRORED))}")
     described, root = MIRRORED[resource], storage.data_root(data_root)
     if root.protocol in storage.LOCAL and not root.is_dir():
-        raise InvalidSetting("BMS_DATA_ROOT or --data-root is no folder: its files would stay")
+        raise InvalidSetting(
+            "BMS_DATA_ROOT or --data-root is not a folder, so files would not be searched or erased."
+            " Set it to the data root"
+        )
     incomplete = "The erasure is incomplete; run the command again. " if for_good else ""
     try:
         with connected(url, incomplete) as engine:

@@ -29,9 +29,9 @@ FRENCH: Final[Mapping[str, str]] = {
     # reasons of withdrawn drops
     "The file was removed from the inbox before it was read.": "Le fichier a été retiré de la boîte avant sa lecture.",
     "None if the removal was intended; otherwise drop the file again.": "Si c'était voulu, rien à faire ; sinon, le déposer à nouveau.",
-    "The file changed after the inbox scan; the changed file is a separate drop.": "Le fichier a changé ; le fichier changé est un autre dépôt.",
+    "The file changed after the inbox scan; the changed file is a separate drop.": "Le fichier a été modifié avant sa lecture ; la nouvelle version est un autre dépôt.",
     "Check the later drop of the same file.": "Voir le dépôt suivant du même fichier.",
-    "The original is no longer in the archive: BMS_KEEP_ARCHIVE_DAYS have passed, or the file was deleted.": "Le fichier d'origine n'est plus gardé : sa durée de conservation est passée, ou il a été supprimé.",
+    "The original is no longer in the archive: BMS_KEEP_ARCHIVE_DAYS have passed, or the file was deleted.": "Le fichier d'origine n'est plus disponible : sa durée de conservation est dépassée, ou il a été supprimé.",
     "Drop the file again.": "Déposer le fichier à nouveau.",
     # the page
     "Drop": "Dépôt",
@@ -64,7 +64,7 @@ FRENCH: Final[Mapping[str, str]] = {
     "Reason": "Motif",
     "#Attempts": "#Envois",
     "Evidence": "Indices",
-    "Candidates": "Candidats",
+    "Candidates": "Fiches proposées",
     "Since": "Depuis",
     "review": "à décider",
     "ready": "pas encore envoyée",

@@ -219,7 +219,10 @@ def plan(
     who.must_edit(name)
     page = pages.plan_page(warehouse, name, found, plan, data_root(), settings)
     if page is None:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, "The drop has no plan of this id.")
+        raise HTTPException(
+            status.HTTP_404_NOT_FOUND,
+            "The drop has no plan with this id. Open the drop's page for its plans.",
+        )
     log.info("User %s reads plan %s of drop-%s", who.user.get_id(), page["plan"]["id"][:12], number)
     return render(request, "plan.html", settings, **page)
 

@@ -67,7 +67,7 @@ def _session() -> Connection:
     except exc.TimeoutError:
         raise HTTPException(
             status.HTTP_503_SERVICE_UNAVAILABLE,
-            "The board serves too many requests. Reload the page in a moment.",
+            "The board is busy with other requests. Reload the page in a moment.",
         ) from None
 
 

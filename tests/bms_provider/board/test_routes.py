@@ -197,7 +197,10 @@ def test_the_page_of_a_withdrawn_drop_shows_the_reason(
             text("""update bms.dropped_file set state = 'withdrawn', reason = 'changed'""")
         )
     page = visit("viewer").get(f"/bms/drops/{report}").text
-    assert "Le fichier a changé ; le fichier changé est un autre dépôt." in page
+    assert (
+        "Le fichier a été modifié avant sa lecture ; la nouvelle version est un autre dépôt."
+        in page
+    )
     assert "Voir le dépôt suivant du même fichier." in page
 
 

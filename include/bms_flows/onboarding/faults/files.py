@@ -24,13 +24,13 @@ FRENCH_DETAILS = {
     "bytes": "octets",
     "tag": "balise",
     "tags": "balises",
-    "cells out of order": "cellules en désordre",
-    "damaged content": "contenu abîmé",
+    "cells out of order": "cellules dans le désordre",
+    "damaged content": "contenu endommagé",
     "duplicate names": "noms en double",
     "duplicate sheets": "feuilles en double",
     "missing part": "une partie manque",
     "password": "mot de passe",
-    "rows out of order": "lignes en désordre",
+    "rows out of order": "lignes dans le désordre",
     "unknown text": "texte inconnu",
 }
 """What a file has too much of, and why a workbook can't be read, by the English words."""
@@ -154,7 +154,7 @@ READING_FAULTS = {
     ),
     # the cell
     "mojibake": FaultText(
-        "Caractères abîmés par un mauvais encodage.",
+        "Caractères altérés par un mauvais encodage.",
         "The characters are damaged by a wrong encoding.",
         "Corriger les accents, enregistrer en UTF-8.",
         "Correct the accents, save as UTF-8.",
@@ -262,7 +262,7 @@ READING_FAULTS = {
         "Write 2026-12-31.",
     ),
     "contradicting_dates": FaultText(
-        "L'ordre du jour et du mois n'est pas sûr dans cette colonne : voir {cells}.",
+        "Dates ambiguës dans cette colonne (jour/mois ou mois/jour) : voir {cells}.",
         "The order of day and month is ambiguous in this column: see {cells}.",
         "Vérifier toutes ses dates, y compris celles qu'Excel a converties, et les écrire en {declared} ou 2026-12-31.",
         "Check all dates of the column, including those that Excel converted; write {declared}.",

@@ -6,7 +6,7 @@ from typing import Final
 from bms_flows.onboarding.faults.files import FaultText
 
 DECIDE = (
-    "Choisir dans Airflow : candidat, créer ou abandonner.",
+    "Décider dans Airflow : choisir une fiche proposée, créer ou abandonner.",
     "Decide in Airflow: choose a candidate, create, or give up.",
 )
 BY_HAND = (
@@ -22,7 +22,7 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         "Valeur obligatoire absente.", "A required value is missing.", *DROP_AGAIN
     ),
     "unknown_code": FaultText(
-        "Code inconnu ; permis : {allowed}.", "Unknown code; allowed: {allowed}.", *DROP_AGAIN
+        "Code inconnu ; codes admis : {allowed}.", "Unknown code; allowed: {allowed}.", *DROP_AGAIN
     ),
     "out_of_range": FaultText(
         "Hors limites : de {least} à {most}.", "Out of range: {least} to {most}.", *DROP_AGAIN
@@ -98,10 +98,12 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         "Fill in the column id_manager.",
     ),
     "manager_cycle": FaultText(
-        "Les responsables forment un cercle.", "The managers form a cycle.", *DROP_AGAIN
+        "Les liens entre responsables forment une boucle.",
+        "The managers form a cycle.",
+        *DROP_AGAIN,
     ),
     "manager_cycle_unfinished": FaultText(
-        "Avec une ligne inachevée d'un dépôt précédent, les responsables forment un cercle.",
+        "Avec une ligne inachevée d'un dépôt précédent, les liens entre responsables forment une boucle.",
         "Together with an unfinished row of an earlier drop, the managers form a cycle.",
         "Achever d'abord cette ligne (décision en attente), puis déposer à nouveau.",
         "Finish the earlier row first (decide on it), then drop again.",
@@ -125,9 +127,9 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         "Correct the manager first.",
     ),
     "given_up": FaultText(
-        "Abandonnée par décision d'une personne.",
+        "Abandonnée sur décision.",
         "A reviewer gave the row up.",
-        "Rien à faire ; déposée à nouveau, une personne décidera à nouveau.",
+        "Rien à faire ; si la ligne est déposée à nouveau, une nouvelle décision sera demandée.",
         "Nothing to do. If the row is dropped again, a reviewer decides again.",
     ),
     "not_approved": FaultText(
@@ -182,7 +184,7 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         *DECIDE,
     ),
     "same_email_other_form": FaultText(
-        "Une fiche porte cette adresse e-mail en d'autres majuscules, ou parmi d'autres.",
+        "Une fiche porte cette adresse e-mail avec d'autres majuscules, ou parmi plusieurs adresses.",
         "A record has this e-mail address in another case, or in a list of addresses.",
         *DECIDE,
     ),
@@ -252,8 +254,8 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         *DECIDE,
     ),
     "given_up_before": FaultText(
-        "Abandonnée auparavant, avec les mêmes données, par décision d'une personne.",
-        "A reviewer abandoned the same data before.",
+        "Déjà abandonnée sur décision, avec les mêmes données.",
+        "A reviewer gave up the same data before.",
         *DECIDE,
     ),
     "duplicate_found": FaultText(
@@ -263,7 +265,7 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
     ),
     # not finished
     "in_flight_other_data": FaultText(
-        "Une création de cette identité, avec d'autres données, est en cours ou faite.",
+        "Une création pour cette identité, avec d'autres données, est en cours ou terminée.",
         "A creation with this key and other data is in flight or done.",
         *BY_HAND,
     ),

@@ -19,7 +19,7 @@ LANGUAGES = 6
 ADVICE = (
     """\
 - Une fiche existante est reconnue à son adresse e-mail, puis à son mobile, si le nom est le même.
-  Même nom et même année de naissance : une personne décide. Il faut au moins l'un des trois.
+  Même nom et même année de naissance : une décision est demandée. Il faut au moins l'un des trois.
 """,
     """\
 - A record matches by e-mail address, then mobile phone, if the name is equal; if only name and year

@@ -17,7 +17,7 @@ from bms_flows.onboarding.resources.match_rules import Extractor, Identity, Matc
 ADVICE = (
     """\
 - Une fiche existante est reconnue à son adresse e-mail, puis à son mobile, si le nom est le même.
-  Même nom et même société : une personne décide. Il faut au moins l'un des trois.
+  Même nom et même société : une décision est demandée. Il faut au moins l'un des trois.
 - Deux lignes de même adresse sont la même personne : une boîte partagée (contact@…) ne se donne
   qu'une fois.
 - Une fiche existante n'est jamais modifiée : les écarts sont dans differences.csv.

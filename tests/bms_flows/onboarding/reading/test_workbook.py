@@ -325,7 +325,7 @@ def test_another_format_named_as_a_workbook_is_not_called_damaged(
 
 def test_the_reason_of_a_damaged_workbook_is_in_the_language_of_the_text() -> None:
     [fault] = read(book([["Nom"], ["A"]])[:-100], "a.xlsx", EMPLOYEE).faults
-    assert fault.text_fr == "Le classeur est illisible : contenu abîmé."
+    assert fault.text_fr == "Le classeur est illisible : contenu endommagé."
     assert fault.text_en == "The workbook can't be read: damaged content."
 
 
