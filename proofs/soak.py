@@ -100,6 +100,7 @@ class Soak:
         if not endings[-1].well:
             last = endings[-1]
             self.wrong.append(f"stuck: {type(flow).__name__} {last.kind} {last.text[:200]}")
+            print(f"\n{self.wrong[-1]}", file=sys.stderr, flush=True)
 
     def flows(self) -> Iterator[Flow]:
         """Yield what a round does."""
