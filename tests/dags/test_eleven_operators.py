@@ -22,6 +22,8 @@ from bms.endpoints import BY_NAME
 from bms_sandbox.serve import Sandbox, running
 from bms_sandbox.tokens import Credentials
 
+pytestmark = pytest.mark.timeout(450)
+
 DAG_FILE = Path(__file__).parent / "eleven_operators.py"
 CREDENTIALS = Credentials("canary-client", "canary-application", "canary-secret-9d2c")
 BODIES = {
@@ -115,7 +117,7 @@ def run(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run
             capture_output=True,
             text=True,
             check=False,
-            timeout=150,
+            timeout=400,
         )
         output = done.stdout + done.stderr
         assert done.returncode == 0, output[-3000:]

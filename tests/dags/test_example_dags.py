@@ -20,6 +20,8 @@ from sqlalchemy import make_url
 
 from bms_sandbox.serve import Sandbox, running
 
+pytestmark = pytest.mark.timeout(450)
+
 PROGRAM = Path(__file__).parent / "run_example_dags.py"
 EXAMPLES = "plugins/bms_provider/example_dags"
 PAGES = ["README.md", "docs/tutorials/own-dag.md"]
@@ -123,7 +125,7 @@ def runs(
             capture_output=True,
             text=True,
             check=False,
-            timeout=170,
+            timeout=400,
         )
         output = done.stdout + done.stderr
         assert done.returncode == 0, output[-3000:]
