@@ -140,6 +140,12 @@ READING_FAULTS = {
         "Tout sélectionner (Ctrl+A), clic droit sur un numéro de ligne, Afficher ; puis corriger ou supprimer ces lignes.",
         "Select all (Ctrl+A), right-click a row number, Unhide; then correct or delete these rows.",
     ),
+    "struck_row": FaultText(
+        "La ligne contient un texte barré dans Excel : elle n'est pas créée.",
+        "The row has text that is struck through in Excel: no record is created.",
+        "Supprimer la ligne ; pour la créer, effacer ce qui est barré ou enlever le barré.",
+        "Delete the row; to create its record, delete the struck text or remove the strikethrough.",
+    ),
     "example_row": FaultText(
         "C'est la ligne d'exemple du modèle.",
         "This is the template's example row.",

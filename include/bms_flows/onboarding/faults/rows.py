@@ -44,6 +44,30 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         "La corriger ou vider la cellule.",
         "Correct the address or clear the cell.",
     ),
+    "not_a_name": FaultText(
+        "La cellule contient plus qu'un nom : civilité, parenthèse ou adresse e-mail.",
+        "The cell holds more than a name: a title, brackets or an e-mail address.",
+        "N'y laisser que le nom ; le reste a ses propres colonnes, par exemple Civilité.",
+        "Leave the name only; titles and addresses have their own columns.",
+    ),
+    "no_digit": FaultText(
+        "La cellule ne contient aucun chiffre.",
+        "The cell has no digit.",
+        "La corriger ou vider la cellule.",
+        "Correct or clear the cell.",
+    ),
+    "leading_apostrophe": FaultText(
+        "La valeur commence par une apostrophe.",
+        "The value starts with an apostrophe.",
+        "Effacer l'apostrophe : elle ferait partie du numéro.",
+        "Delete the apostrophe: it would become a part of the number.",
+    ),
+    "dates_reversed": FaultText(
+        "Cette date devrait précéder « {other} ».",
+        "This date should be before {other}.",
+        "Vérifier les deux dates.",
+        "Check both dates.",
+    ),
     "line_break": FaultText(
         "La cellule contient un saut de ligne.",
         "The cell contains a line break.",

@@ -55,7 +55,8 @@ Déposez ici un fichier .csv ou .xlsx. Il est pris en charge une à deux minutes
 - Noms en .part, .tmp ou ~$ : fichiers en cours d'écriture, ignorés.
 - Un fichier ou un dossier qui n'est pas pris est expliqué dans {skipped_files}.
 {formats}- Excel retire les zéros d'un matricule ou d'un numéro tapé dans un CSV : préférez le modèle .xlsx, dont
-  les colonnes sont au format Texte. Le fichier est lu tel qu'Excel l'affiche ; lignes et colonnes masquées : refusées.
+  les colonnes sont au format Texte. Le fichier est lu tel qu'Excel l'affiche ; lignes et colonnes masquées,
+  lignes barrées : refusées. Les commentaires et les couleurs ne sont pas lus.
 {advice}
 Réponse : sur la page {page}
 ouvrez le dépôt, puis son compte rendu. Les mêmes fichiers sont dans reports/{inbox}/<numéro>-<date>/ :
@@ -83,7 +84,8 @@ Drop a .csv or .xlsx file here. It is taken one or two minutes after the copy en
 - A CSV whose last line has no line break is taken once it stays unchanged, and needs approval.
 - {skipped_files} explains every file or folder that isn't taken.
 {formats}- Excel takes the zeros off numbers typed into a CSV: prefer the .xlsx template, whose columns are text.
-  What Excel shows is what is read; hidden rows and hidden filled columns are refused.
+  What Excel shows is what is read; hidden rows, hidden filled columns and struck rows are
+  refused. Comments and colours are not read.
 {advice}
 Answer: open {page}
 then the drop and its report; reports/{inbox}/ has the same files.

@@ -5,9 +5,11 @@ They come from `rules.toml` or from the file that `BMS_RULES` names.
 
 import hashlib
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.reading.sheet import Row
 from bms_flows.onboarding.resources.addresses import (
     email_address,
+    is_france,
     is_short_postal_code,
     lacks_prefix,
     region_of,
@@ -25,8 +28,14 @@ from bms_flows.runtime.settings import InvalidSetting
 VARIABLE = "BMS_RULES"
 DEFAULT = Path(__file__).with_name("rules.toml")
 
-VERSION = 3
+VERSION = 4
 """Version of the planning code; raise it when the same file would produce other plans."""
+
+_NOT_A_NAME = re.compile(
+    r"(?:m\.|(?:mr|mrs|ms|mme|mlle)\.?\s|(?:monsieur|madame|mademoiselle)\s)|.*[@()\[\]]",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A form of address before the name; an e-mail address; a remark such as "(née Martin)"."""
 
 
 @dataclass(frozen=True)
@@ -107,20 +116,27 @@ def validate(row: Row, rules: Rules) -> list[Fault]:
             faults.append(Fault("line_break", row.line, field=name))
         if code := _held_fault(name, row, rules.resource):
             faults.append(Fault(code, row.line, field=name))
-    return faults + _unnamed_objects(row, rules.resource)
+    return faults + _unnamed_objects(row, rules.resource) + _reversed_dates(row, rules.resource)
 
 
 def _held_fault(name: str, row: Row, resource: Resource) -> str | None:
-    """Return the code of what is wrong with an address or number, by what its field holds."""
-    value, values = row.values[name], row.values
-    match resource.by_name[name].holds:
-        case "email" if email_address(value) is None:
-            return "bad_email"
-        case "phone" if lacks_prefix(value, region_of(values, resource.region)):
-            return "lost_prefix"
-        case "postal_code" if is_short_postal_code(value, values.get("country") or resource.region):
-            return "lost_prefix"
-    return None
+    """Return the code of what is wrong with a name, address or number, by what its field holds."""
+    holds, text = resource.by_name[name].holds, str(row.values[name])
+    if holds == "name":
+        return "not_a_name" if _NOT_A_NAME.match(text) else None
+    if holds == "email":
+        return "bad_email" if email_address(text) is None else None
+    if holds in (None, "percent"):
+        return None
+    if text.startswith(("'", "\u2019")):
+        return "leading_apostrophe"
+    country = row.values.get("country") or resource.region
+    has_digits = holds in ("number", "phone") or (holds == "postal_code" and is_france(country))
+    if has_digits and not any(map(str.isdigit, text)):
+        return "no_digit"
+    phone = holds == "phone" and lacks_prefix(text, region_of(row.values, resource.region))
+    short = holds == "postal_code" and is_short_postal_code(text, country)
+    return "lost_prefix" if phone or short else None
 
 
 def _unnamed_objects(row: Row, resource: Resource) -> list[Fault]:
@@ -136,6 +152,17 @@ def _unnamed_objects(row: Row, resource: Resource) -> list[Fault]:
         for path, name in naming.items()
         if path in given and name not in row.values
     ]
+
+
+def _reversed_dates(row: Row, resource: Resource) -> list[Fault]:
+    """Return a fault for each date that is not before the date that it should precede."""
+    found = []
+    for earlier, later in resource.in_order:
+        first, last = row.values.get(earlier), row.values.get(later)
+        if isinstance(first, date) and isinstance(last, date) and first >= last:
+            details = {"other": resource.by_name[later].label}
+            found.append(Fault("dates_reversed", row.line, field=earlier, details=details))
+    return found
 
 
 def _require_known(path: Path, section: str, given: Mapping[str, Any], allowed: set[str]) -> None:

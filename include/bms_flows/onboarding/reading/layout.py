@@ -10,16 +10,25 @@ GENERAL: Final = "General"
 TEXT: Final = "@"
 
 
+class Style(NamedTuple):
+    """A style of cells: its number format, and whether its font is struck through."""
+
+    code: str = GENERAL
+    struck: bool = False
+
+
 class RawCell(NamedTuple):
     """A cell as stored: its type (`n`, `str`, `b`, `e`, `d`), content and number format.
 
-    `text` is None where nothing is stored; `formula` is true if Excel computes the cell.
+    `text` is None where nothing is stored; `formula` is true if Excel computes the cell; `struck` is
+    true if a part of its text is struck through.
     """
 
     kind: str
     text: str | None
     code: str
     formula: bool
+    struck: bool = False
 
 
 class RawRow(NamedTuple):
@@ -28,6 +37,11 @@ class RawRow(NamedTuple):
     line: int
     hidden: bool
     cells: Mapping[int, RawCell]
+
+    @property
+    def struck(self) -> bool:
+        """Whether a filled cell is struck through."""
+        return any(cell.struck and (cell.text or "").strip() for cell in self.cells.values())
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from bms_flows.onboarding.faults.fault import ReadError
 from bms_flows.onboarding.reading.layout import (
     EXCELS_COLUMNS,
     EXCELS_ROWS,
-    GENERAL,
     Columns,
     Layout,
     RawCell,
     RawRow,
     SheetPart,
+    Style,
 )
 from bms_flows.onboarding.reading.package import Attributes, Relation
 from bms_flows.onboarding.reading.sheet import Limits
@@ -84,19 +84,23 @@ class WorkbookPart(_Handler):
 class StringsPart(_Handler):
     """The texts that cells share, in their order."""
 
-    knows = frozenset({"si", "t", "rPh"})
+    knows = frozenset({"si", "t", "rPh", "strike"})
 
     def __init__(self, limits: Limits) -> None:
         super().__init__(limits)
         self.found: list[str] = []
+        self.struck: set[int] = set()
+        """Places of the texts of which a part is struck through."""
         self._spoken = False
 
-    def start(self, name: str, _: Attributes) -> None:
+    def start(self, name: str, attributes: Attributes) -> None:
         """Begin a text, or a run of it; how it is spoken is passed over."""
         if name == "si":
             self._begin()
             if len(self.found) >= self.limits.cells:
                 raise ReadError("too_big", what="texts", limit=self.limits.cells)
+        elif name == "strike":
+            self.struck |= {len(self.found)} if _on(attributes) else set()
         elif name == "rPh":
             self._spoken = True
         else:
@@ -112,56 +116,68 @@ class StringsPart(_Handler):
 
 
 class StylesPart(_Handler):
-    """The number format of each cell style."""
+    """The number format of each cell style, and whether its font is struck through."""
 
-    knows = frozenset({"numFmt", "cellXfs", "xf"})
+    knows = frozenset({"numFmt", "cellXfs", "xf", "fonts", "font", "strike"})
 
     def __init__(self, limits: Limits) -> None:
         super().__init__(limits)
         self._codes = dict(BUILTIN_FORMATS)
-        self._numbers: list[int] = []
-        self._inside = False
+        self._numbers: list[tuple[int, int]] = []
+        self._fonts: list[bool] = []
+        self._inside = ""
 
     def start(self, name: str, attributes: Attributes) -> None:
-        """Take a number format, or a style of cells."""
-        if len(self._numbers) > _STYLES or len(self._codes) > _STYLES:
+        """Take a number format, a font, or a style of cells."""
+        if max(len(self._numbers), len(self._codes), len(self._fonts)) > _STYLES:
             raise ReadError("too_big", what="styles", limit=_STYLES)
-        if name == "cellXfs":
-            self._inside = True
+        if name in ("cellXfs", "fonts"):
+            self._inside = name
         elif name == "numFmt":
             self._codes[int(attributes["numFmtId"])] = attributes["formatCode"]
-        elif self._inside:
-            self._numbers.append(int(attributes.get("numFmtId", 0)))
+        elif name == "xf" and self._inside == "cellXfs":
+            number, font = attributes.get("numFmtId", 0), attributes.get("fontId", 0)
+            self._numbers.append((int(number), int(font)))
+        elif name == "font" and self._inside == "fonts":
+            self._fonts.append(False)
+        elif name == "strike" and self._inside == "fonts" and self._fonts:
+            self._fonts[-1] = _on(attributes)
 
     def end(self, name: str) -> None:
-        """End the cells' styles."""
-        if name == "cellXfs":
-            self._inside = False
+        """End the fonts, or the cells' styles."""
+        if name == self._inside:
+            self._inside = ""
 
     @property
-    def codes(self) -> Sequence[str]:
-        """The format of each style; one of a number that Excel's language decides is named by it."""
-        return [self._codes.get(number, f"[{number}]") for number in self._numbers]
+    def styles(self) -> Sequence[Style]:
+        """The styles by number; a format that Excel's language decides is named by its number."""
+        struck = {font for font, is_struck in enumerate(self._fonts) if is_struck}
+        return [
+            Style(self._codes.get(number, f"[{number}]"), font in struck)
+            for number, font in self._numbers
+        ]
 
 
 class RowsPart(_Handler):
     """The rows of a sheet, for the caller to take out of `rows` as they come."""
 
-    knows = frozenset({"sheetFormatPr", "col", "row", "c", "v", "f", "is", "t", "rPh", "mergeCell"})
+    knows = frozenset(
+        {"sheetFormatPr", "col", "row", "c", "v", "f", "is", "t", "rPh", "strike", "mergeCell"}
+    )
 
     def __init__(
-        self, strings: Sequence[str], codes: Sequence[str], layout: Layout, limits: Limits
+        self, strings: StringsPart, styles: Sequence[Style], layout: Layout, limits: Limits
     ) -> None:
         super().__init__(limits)
         self.rows: list[RawRow] = []
-        self._strings, self._codes, self._layout = strings, codes, layout
+        self._strings, self._styles, self._layout = strings, styles, layout
         self._filled = 0
         self._line = 0
         self._hidden = False
         self._cells: dict[int, RawCell] = {}
         self._column = -1
         self._kind = "n"
-        self._code = GENERAL
+        self._style = Style()
         self._formula = False
         self._stored = False
         self._spoken = False
@@ -181,6 +197,8 @@ class RowsPart(_Handler):
             self._formula = True
         elif name == "rPh":
             self._spoken = True
+        elif name == "strike":
+            self._style = Style(self._style.code, self._style.struck or _on(attributes))
         else:
             self._start_layout(name, attributes)
 
@@ -214,7 +232,7 @@ class RowsPart(_Handler):
             raise ReadError("bad_workbook", why="cells out of order")
         self._column = column
         self._kind = attributes.get("t", "n")
-        self._code = self._code_of(int(attributes.get("s", 0)))
+        self._style = self._style_of(int(attributes.get("s", 0)))
         self._formula = self._stored = False
         self._begin()
 
@@ -225,20 +243,22 @@ class RowsPart(_Handler):
         if self._filled > self.limits.cells:
             raise ReadError("too_big", what="cells", limit=self.limits.cells)
         text = self._collected() if self._stored else None
-        kind = self._kind
+        kind, (code, struck) = self._kind, self._style
         if kind == "s":
-            text, kind = self._shared(text), "str"
+            place = self._place(text)
+            text, kind = self._strings.found[place], "str"
+            struck = struck or place in self._strings.struck
         elif kind in ("str", "inlineStr"):
             text, kind = (None if text is None else _decoded(text)), "str"
         elif text is not None:
             text = text.strip() or None
-        self._cells[self._column] = RawCell(kind, text, self._code, self._formula)
+        self._cells[self._column] = RawCell(kind, text, code, self._formula, struck)
 
-    def _shared(self, number: str | None) -> str:
+    def _place(self, number: str | None) -> int:
         place = int(number or -1)
-        if not 0 <= place < len(self._strings):
+        if not 0 <= place < len(self._strings.found):
             raise ReadError("bad_workbook", why="unknown text")
-        return self._strings[place]
+        return place
 
     def _start_layout(self, name: str, attributes: Attributes) -> None:
         if name == "mergeCell":
@@ -249,15 +269,20 @@ class RowsPart(_Handler):
             hidden = _true(attributes.get("hidden")) or _zero(attributes.get("width"))
             width = float(attributes["width"]) if "width" in attributes else None
             first, last = int(attributes["min"]) - 1, int(attributes["max"]) - 1
-            code = self._code_of(int(attributes.get("style", 0)))
+            code = self._style_of(int(attributes.get("style", 0))).code
             self._layout.columns.append(Columns(first, last, width, hidden, code))
 
-    def _code_of(self, style: int) -> str:
-        return self._codes[style] if 0 <= style < len(self._codes) else GENERAL
+    def _style_of(self, number: int) -> Style:
+        return self._styles[number] if 0 <= number < len(self._styles) else Style()
 
 
 def _true(attribute: str | None) -> bool:
     return attribute in ("1", "true", "on")
+
+
+def _on(attributes: Attributes) -> bool:
+    """Return whether a property of a font applies: it does without a value too."""
+    return _true(attributes.get("val", "1"))
 
 
 def _zero(attribute: str | None) -> bool:

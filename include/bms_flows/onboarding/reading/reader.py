@@ -53,13 +53,14 @@ def read(
 def _evidence(below: Table, resource: Resource, declared: DeclaredFormat) -> dict[int, Evidence]:
     """Return what each column of ours shows, by place.
 
-    Rows of another width and rows that Excel hides show nothing.
+    Rows of another width and rows that Excel hides or strikes through show nothing.
     """
     names = below.form.headers
+    passed_over = {*below.hidden, *below.struck}
     whole = {
         line: record
         for line, record in below.records
-        if len(record) == len(names) and line not in below.hidden
+        if len(record) == len(names) and line not in passed_over
     }
     found = {}
     for place, name in enumerate(below.form.columns):
@@ -96,9 +97,9 @@ def _rows(
         kept = [cells.shown(c) for place, c in enumerate(record) if place not in reported]
         while kept and kept[-1].strip() == cells.MISSING:
             kept.pop()
-        if line in below.hidden:
+        if line in below.hidden or line in below.struck:
             rows.append(Row(line, {}, kept))
-            faults.append(Fault("hidden_row", line))
+            faults.append(Fault("hidden_row" if line in below.hidden else "struck_row", line))
             continue
         values: dict[str, Value] = {}
         found = _shape(below, line, record, (len(kept), len(below.form.headers) - len(reported)))

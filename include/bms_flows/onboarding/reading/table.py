@@ -34,10 +34,11 @@ Records = Sequence[tuple[int, Sequence[Cell]]]
 
 @dataclass(frozen=True)
 class Table:
-    """The rows below a header; `hidden` are the lines that Excel doesn't show.
+    """The rows below a header.
 
-    `unnamed` are the columns without a header. `delimiters` are those that another row inside
-    of a cell would have. `carried` is what a reject file stores about its original file.
+    `hidden` are the lines that Excel doesn't show, `struck` those with a struck text. `unnamed` are
+    the columns without a header. `delimiters` are those that another row inside of a cell would
+    have. `carried` is what a reject file stores about its original file.
     """
 
     form: FileFormat
@@ -46,6 +47,7 @@ class Table:
     unnamed: Sequence[int]
     delimiters: Sequence[str] = ()
     hidden: Collection[int] = frozenset()
+    struck: Collection[int] = frozenset()
 
     @cached_property
     def width(self) -> int:
@@ -142,17 +144,20 @@ def _of_workbook(book: Book, resource: Resource, limits: Limits) -> Table:
     layout = Layout()
     records: list[tuple[int, Sequence[Cell]]] = []
     hidden: set[int] = set()
+    struck: set[int] = set()
     for row in book.rows(sheet, layout):
         if record := book.cells(row):
             records.append((row.line, record))
             _check_size(records, limits)
             hidden |= {row.line} if row.hidden else set()
+            struck |= {row.line} if row.struck else set()
     if layout.merged:
         raise ReadError("merged_cells", cells=layout.merged[:_REFERENCE])
     width = next((len(record) for line, record in records if line not in hidden), 0)
     padded = [(line, [*record, *[""] * (width - len(record))]) for line, record in records]
     found = _below_header(FileFormat("xlsx", sheet=sheet.name), padded, resource, hidden)
-    return dataclasses.replace(found, faults=[*found.faults, *_hidden_columns(found, layout)])
+    faults = [*found.faults, *_hidden_columns(found, layout)]
+    return dataclasses.replace(found, faults=faults, struck=struck)
 
 
 def _sheet_of_rows(book: Book, resource: Resource) -> SheetPart:

@@ -13,7 +13,15 @@ from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
 from bms_flows.onboarding.faults.fault import ReadError
 from bms_flows.onboarding.reading import number_format
 from bms_flows.onboarding.reading.cells import Cell, Formatted
-from bms_flows.onboarding.reading.layout import GENERAL, TEXT, Layout, RawCell, RawRow, SheetPart
+from bms_flows.onboarding.reading.layout import (
+    GENERAL,
+    TEXT,
+    Layout,
+    RawCell,
+    RawRow,
+    SheetPart,
+    Style,
+)
 from bms_flows.onboarding.reading.package import Package
 from bms_flows.onboarding.reading.parts import RowsPart, StringsPart, StylesPart, WorkbookPart
 from bms_flows.onboarding.reading.sheet import Limits
@@ -45,18 +53,18 @@ class Book:
             raise ReadError("bad_workbook", why="duplicate sheets")
 
     @cached_property
-    def _strings(self) -> Sequence[str]:
+    def _strings(self) -> StringsPart:
         found = StringsPart(self._package.limits)
         for part in self._parts("sharedStrings"):
             self._package.read(part, found)
-        return found.found
+        return found
 
     @cached_property
-    def _codes(self) -> Sequence[str]:
+    def _styles(self) -> Sequence[Style]:
         found = StylesPart(self._package.limits)
         for part in self._parts("styles"):
             self._package.read(part, found)
-        return found.codes
+        return found.styles
 
     def _parts(self, kind: str) -> Iterator[str]:
         return (each.target for each in self._relations.values() if each.kind == kind)
@@ -64,7 +72,7 @@ class Book:
     def rows(self, sheet: SheetPart, layout: Layout | None = None) -> Iterator[RawRow]:
         """Yield the rows of a sheet that are not empty; `layout` receives the sheet's layout."""
         limits = self._package.limits
-        part = RowsPart(self._strings, self._codes, layout or Layout(), limits)
+        part = RowsPart(self._strings, self._styles, layout or Layout(), limits)
         for _ in self._package.parse(sheet.part, part):
             yield from part.rows
             part.rows.clear()

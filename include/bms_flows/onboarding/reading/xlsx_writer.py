@@ -11,7 +11,14 @@ from xml.sax.saxutils import escape, quoteattr
 from openpyxl.styles.numbers import BUILTIN_FORMATS_REVERSE
 from openpyxl.utils import get_column_letter
 
-from bms_flows.onboarding.reading.layout import EXCELS_COLUMNS, GENERAL, TEXT, Columns, RawCell
+from bms_flows.onboarding.reading.layout import (
+    EXCELS_COLUMNS,
+    GENERAL,
+    TEXT,
+    Columns,
+    RawCell,
+    Style,
+)
 
 _MAIN: Final = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _RELATIONS: Final = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -95,7 +102,7 @@ def _columns(columns: Sequence[Columns], styles: "_Styles") -> str:
     each = (
         f'<col min="{column.first + 1}" max="{column.last + 1}" hidden="{column.hidden:d}"'
         f' width="{column.width or _WIDTH:g}" customWidth="1"'
-        f' style="{styles.number(column.code, quoted=False)}"/>'
+        f' style="{styles.number(Style(column.code), quoted=False)}"/>'
         for column in columns
     )
     return f"<cols>{''.join(each)}</cols>"
@@ -112,7 +119,8 @@ def _row(number: int, line: SheetRow, styles: "_Styles") -> str:
 
 
 def _cell(cell: RawCell, content: str, reference: str, styles: "_Styles") -> str:
-    style = styles.number(cell.code, quoted=cell.kind == "str" and cell.code != TEXT)
+    quoted = cell.kind == "str" and cell.code != TEXT
+    style = styles.number(Style(cell.code, cell.struck), quoted=quoted)
     escaped = escape(_UNWRITABLE.sub(lambda found: f"_x{ord(found[0]):04X}_", content))
     if cell.kind == "str":
         return f'<c r="{reference}" s="{style}" t="inlineStr"><is><t xml:space="preserve">{escaped}</t></is></c>'
@@ -123,15 +131,15 @@ class _Styles:
     """The cell styles of a sheet, numbered in order of use."""
 
     def __init__(self) -> None:
-        self._numbers: dict[tuple[str, bool], int] = {(GENERAL, False): 0}
+        self._numbers: dict[tuple[Style, bool], int] = {(Style(), False): 0}
 
-    def number(self, code: str, *, quoted: bool) -> int:
+    def number(self, style: Style, *, quoted: bool) -> int:
         """Return the number of a style; a `quoted` text stays a text when a user edits the cell."""
-        return self._numbers.setdefault((code, quoted), len(self._numbers))
+        return self._numbers.setdefault((style, quoted), len(self._numbers))
 
     def xml(self) -> str:
         """Return the styles part of the workbook."""
-        codes = dict.fromkeys(code for code, _ in self._numbers)
+        codes = dict.fromkeys(style.code for style, _ in self._numbers)
         ours = [code for code in codes if _builtin(code) is None]
         own = {code: _FIRST_OWN + index for index, code in enumerate(ours)}
         formats = "".join(
@@ -139,14 +147,15 @@ class _Styles:
             for code, number in own.items()
         )
         cells = "".join(
-            f'<xf numFmtId="{own.get(code, _builtin(code))}" applyNumberFormat="1"'
-            f' quotePrefix="{quoted:d}" fontId="0" fillId="0" borderId="0" xfId="0"/>'
-            for code, quoted in self._numbers
+            f'<xf numFmtId="{own.get(style.code, _builtin(style.code))}" applyNumberFormat="1"'
+            f' quotePrefix="{quoted:d}" fontId="{style.struck:d}" fillId="0" borderId="0" xfId="0"/>'
+            for style, quoted in self._numbers
         )
         return (
             f'<styleSheet xmlns="{_MAIN}">'
             + (f'<numFmts count="{len(own)}">{formats}</numFmts>' if own else "")
-            + '<fonts count="1"><font><sz val="11"/><name val="Calibri"/></font></fonts>'
+            + '<fonts count="2"><font><sz val="11"/><name val="Calibri"/></font>'
+            '<font><strike/><sz val="11"/><name val="Calibri"/></font></fonts>'
             '<fills count="2"><fill><patternFill patternType="none"/></fill>'
             '<fill><patternFill patternType="gray125"/></fill></fills><borders count="1">'
             "<border><left/><right/><top/><bottom/><diagonal/></border></borders>"

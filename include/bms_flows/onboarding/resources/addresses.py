@@ -66,8 +66,12 @@ def lacks_prefix(text: Any, region: str) -> bool:
 
 def is_short_postal_code(text: Any, country: Any) -> bool:
     """Return whether a French postal code has four digits: Excel takes the 0 off 01000."""
-    french = str(country).strip().casefold() in ("fr", "fra", "france")
-    return french and re.fullmatch("[1-9][0-9]{3}", str(text).strip()) is not None
+    return is_france(country) and re.fullmatch("[1-9][0-9]{3}", str(text).strip()) is not None
+
+
+def is_france(country: Any) -> bool:
+    """Return whether a country's code or name is France's."""
+    return str(country).strip().casefold() in ("fr", "fra", "france")
 
 
 def mobile_number(text: Any, region: str | None) -> str | None:

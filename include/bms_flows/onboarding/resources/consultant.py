@@ -82,8 +82,8 @@ def _array(
 
 
 FIELDS = (
-    sent("last_name", "text", "Nom", "Nom de famille", "Surname", example="Girard"),
-    sent("first_name", "text", "Prénom", "Given name", example="Élodie"),
+    sent("last_name", "text", "Nom", "Nom de famille", "Surname", example="Girard", holds="name"),
+    sent("first_name", "text", "Prénom", "Given name", example="Élodie", holds="name"),
     sent("type", "text", "Type", "Type de consultant", "Kind"),
     sent("affinity", "integer", "Affinité", example="3"),
     sent("rate", "decimal", "Tarif", "Taux journalier", "TJM", "Daily rate", example="550,50"),

@@ -114,8 +114,8 @@ def person_name(values: Mapping[str, Any]) -> str | None:
 
 
 FIELDS = (
-    sent("last_name", "text", "Nom", "Nom de famille", "Surname", example="Lefèvre"),
-    sent("first_name", "text", "Prénom", "Given name", example="Aurélie"),
+    sent("last_name", "text", "Nom", "Nom de famille", "Surname", example="Lefèvre", holds="name"),
+    sent("first_name", "text", "Prénom", "Given name", example="Aurélie", holds="name"),
     sent("business_title", "text", "Fonction", "Poste", "Job title", example="Directrice achats"),
     sent(
         "email",

@@ -23,8 +23,8 @@ class Field:
     `path` leads through objects (names) and arrays (indexes); it is empty for a column that is not
     sent but determines the value of another field. `detail_field` is the field's name in the
     detail, None if the service never returns the field. `aliases` are further headers; templates
-    show the first. `holds` selects how texts are compared; a percentage is read as displayed,
-    80 for "80 %".
+    show the first. `holds` selects how texts are checked and compared; a percentage is read as
+    displayed, 80 for "80 %"; a `number` is a text with digits.
     """
 
     name: str
@@ -33,7 +33,9 @@ class Field:
     aliases: tuple[str, ...]
     example: str = ""
     detail_field: str | None = None
-    holds: Literal["email", "phone", "percent", "postal_code"] | None = None
+    holds: Literal["code", "email", "name", "number", "percent", "phone", "postal_code"] | None = (
+        None
+    )
 
     @property
     def label(self) -> str:
@@ -60,8 +62,9 @@ class Resource:
     rules file overrides them. `key` fields identify a record before the service assigns an id.
     The first filled field of `label_fields` identifies a row to HR users. `arrays` maps the arrays
     of the body to the key of their objects. `region` is the country of phone numbers without a
-    prefix. `always_compared`: compare a row with its record at every drop of the row. `advice` is
-    part of the inbox's instructions, in French and English.
+    prefix. `in_order` are pairs of dates, the earlier one first. `always_compared`: compare a row
+    with its record at every drop of the row. `advice` is part of the inbox's instructions, in French
+    and English.
     """
 
     name: str
@@ -73,6 +76,7 @@ class Resource:
     label_fields: tuple[str, ...]
     arrays: Mapping[str, str] = field(default_factory=dict)
     region: str = "FR"
+    in_order: tuple[tuple[str, str], ...] = ()
     always_compared: bool = False
     advice: tuple[str, str] = ("", "")
 

@@ -66,13 +66,20 @@ EMPLOYEE = Resource(
     required=("id_entity", "last_name", "first_name", "start_date", "payroll_number"),
     key=("id_entity", "payroll_number"),
     label_fields=("payroll_number",),
+    in_order=(
+        ("birth_date", "start_date"),
+        ("start_date", "end_date_trial_first_period"),
+        ("end_date_trial_first_period", "end_date_trial_second_period"),
+    ),
     fields=(
         sent("id_entity", "integer", "Entité", "Id entité", "Société", "Entity", example="1"),
         sent("salutation_code", "text", "Civilité", "Code civilité", "Title", example="MME"),
-        sent("last_name", "text", "Nom", "Nom de famille", "Surname", example="Lefèvre"),
-        sent("first_name", "text", "Prénom", "Given name", example="Aurélie"),
-        sent("preferred_last_name", "text", "Nom d'usage", "Nom usuel"),
-        sent("preferred_first_name", "text", "Prénom d'usage", "Prénom usuel"),
+        sent(
+            "last_name", "text", "Nom", "Nom de famille", "Surname", example="Lefèvre", holds="name"
+        ),
+        sent("first_name", "text", "Prénom", "Given name", example="Aurélie", holds="name"),
+        sent("preferred_last_name", "text", "Nom d'usage", "Nom usuel", holds="name"),
+        sent("preferred_first_name", "text", "Prénom d'usage", "Prénom usuel", holds="name"),
         sent(
             "payroll_number",
             "text",
@@ -82,6 +89,7 @@ EMPLOYEE = Resource(
             "N° matricule",
             "Employee number",
             example="004217",
+            holds="code",
         ),
         sent(
             "start_date",
@@ -198,6 +206,7 @@ EMPLOYEE = Resource(
             "N° de sécurité sociale",
             "N° de sécu",
             "NIR",
+            holds="number",
         ),
         sent("resident_permit_number", "text", "Numéro de titre de séjour", "Titre de séjour"),
         sent(

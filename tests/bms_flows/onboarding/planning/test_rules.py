@@ -1,5 +1,7 @@
 """Rules for addresses and numbers: what Excel has changed is refused."""
 
+from datetime import date
+
 import pytest
 
 from bms_flows.onboarding.planning import rules
@@ -54,6 +56,60 @@ def test_a_full_time_equivalent_of_one_is_not_one_percent(rate: int, codes: list
 def test_two_lines_in_a_name_or_key_are_refused(field: str, refused: bool) -> None:
     found = rules.validate(Row(2, {field: "12\n13"}, ()), rules.read(EMPLOYEE))
     assert [fault.field for fault in found if fault.code == "line_break"] == [field] * refused
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("last_name", "Mme DURAND", "not_a_name"),
+        ("first_name", "M. Jean", "not_a_name"),
+        ("first_name", "M.Jean", "not_a_name"),
+        ("last_name", "Lopez (née Martin)", "not_a_name"),
+        ("last_name", "camille.thomas@societe.example", "not_a_name"),
+        ("last_name", "Madame", None),
+        ("last_name", "Mret", None),
+        ("last_name", "Monsieur-Petit", None),
+        ("last_name", "'t Hooft", None),
+        ("first_name", "Marie-José M.", None),
+        ("personal_mobile_phone", "idem", "no_digit"),
+        ("personal_mobile_phone", "poste 12", None),
+        ("postal_code", "à compléter", "no_digit"),
+        ("social_security_number", "en cours", "no_digit"),
+        ("payroll_number", "'00407", "leading_apostrophe"),
+        ("payroll_number", "ADUPONT", None),
+        ("social_security_number", "\u2019185057800608436", "leading_apostrophe"),
+    ],
+)
+def test_what_is_not_a_name_or_a_number_is_refused(
+    field: str, value: str, code: str | None
+) -> None:
+    found = rules.validate(Row(2, {field: value}, ()), rules.read(EMPLOYEE))
+    assert [fault.code for fault in found if fault.field == field] == ([code] if code else [])
+
+
+def test_a_foreign_postal_code_may_have_letters_only() -> None:
+    row = Row(2, {"postal_code": "HM AX", "country": "BM"}, ())
+    found = rules.validate(row, rules.read(EMPLOYEE))
+    assert [fault for fault in found if fault.field == "postal_code"] == []
+
+
+@pytest.mark.parametrize(
+    ("born", "starts", "ends", "field"),
+    [
+        (date(2027, 6, 1), date(2027, 6, 1), None, "birth_date"),
+        (date(2072, 3, 12), date(2027, 6, 1), None, "birth_date"),
+        (None, date(2027, 6, 1), date(2027, 5, 1), "start_date"),
+        (date(1990, 3, 12), date(2027, 6, 1), date(2027, 9, 30), None),
+        (None, date(2027, 6, 1), None, None),
+    ],
+)
+def test_dates_in_the_wrong_order_are_refused(
+    born: date | None, starts: date, ends: date | None, field: str | None
+) -> None:
+    given = {"birth_date": born, "start_date": starts, "end_date_trial_first_period": ends}
+    values = {name: value for name, value in given.items() if value}
+    found = rules.validate(Row(2, values, ()), rules.read(EMPLOYEE))
+    assert [f.field for f in found if f.code == "dates_reversed"] == ([field] if field else [])
 
 
 def test_the_region_of_the_inbox_is_the_country_of_an_address_without_one() -> None:
