@@ -256,7 +256,7 @@ def anchors(text: str) -> set[str]:
 
 def test_the_readme_counts_the_gaps_that_have_a_setting() -> None:
     gaps = re.split(r"(?m)^### ", ASSUMPTIONS)[1:]
-    configured = [gap for gap in gaps if re.search(r"\*\*Settings?\*\*(?! none)", gap)]
+    configured = [gap for gap in gaps if re.search(r"\*\*Settings?:\*\*(?! none)", gap)]
     assert f"{len(configured)} of {len(gaps)} points have a setting" in README
 
 
