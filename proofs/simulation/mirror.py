@@ -149,5 +149,5 @@ class Unstored(ResponseFiles):
     def __init__(self) -> None:
         """Open nothing."""
 
-    def append(self, name: str, body: bytes) -> None:
+    async def append(self, name: str, body: bytes) -> None:
         """Store nothing."""

@@ -72,7 +72,7 @@ def _cpu_times(pid: int) -> list[float]:
     """Return user and system seconds of a process, then of its ended children; none if it ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return []
     return [int(each) / os.sysconf("SC_CLK_TCK") for each in fields[11:15]]
 

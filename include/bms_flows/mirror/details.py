@@ -79,7 +79,7 @@ class Details:
             if isinstance(found, Detail) and found.record.key == key:
                 readable = True
                 waiting.append(self._with_list_state(key, found))
-                self._store(key, found)
+                await self._store(key, found)
             else:
                 self._unreadable(key, found)
                 if isinstance(found, BmsError) and not isinstance(found, InvalidRecords):
@@ -135,14 +135,14 @@ class Details:
             listed.deleted and without_flag,
         )
 
-    def _store(self, key: Key, found: Detail[Any]) -> None:
+    async def _store(self, key: Key, found: Detail[Any]) -> None:
         """Store the response if the row is new or changed."""
         if self.diff.is_unchanged(key):
             return
-        self.responses.append("details", self.resource.public_detail(found.body))
+        await self.responses.append("details", self.resource.public_detail(found.body))
         if self.private_responses and self.resource.private:
             fields = self.resource.private.fields | {self.resource.key}
-            self.private_responses.append("details", only(found.body, fields))
+            await self.private_responses.append("details", only(found.body, fields))
 
 
 async def read_each(

@@ -93,7 +93,7 @@ class ListDiff:
         if len(self._waiting) >= CHUNK:
             await self.flush()
         if relevant:
-            self.responses.append("pages", self.resource.public(page.body))
+            await self.responses.append("pages", self.resource.public(page.body))
         return rows
 
     def _compare(self, key: Key, item: ListItem) -> bool:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from upath import UPath
 
 from bms.decoding import exact
+from bms_flows.runtime.background import BackgroundWriter
 from bms_flows.runtime.storage import atomic_file
 
 _READ = msgspec.json.Decoder(float_hook=exact)
@@ -18,27 +19,32 @@ _WRITE = msgspec.json.Encoder(decimal_format="number")
 class ResponseFiles:
     """Files of responses, separated by line breaks; the first response creates a file."""
 
-    def __init__(self, folder: UPath, stack: ExitStack) -> None:
+    def __init__(self, folder: UPath, stack: ExitStack, writer: BackgroundWriter) -> None:
         self.folder = folder
         self.count = 0
         self._stack = stack
+        self._writer = writer
         self._streams: dict[str, Any] = {}
 
-    def append(self, name: str, body: bytes) -> None:
-        """Append a response to file `name`."""
+    async def append(self, name: str, body: bytes) -> None:
+        """Append a response to file `name`, in the background; raise the error of earlier work."""
+        await self._writer.put(self._append, name, body)
+        self.count += 1
+
+    def _append(self, name: str, body: bytes) -> None:
         if name not in self._streams:
             file = self._stack.enter_context(atomic_file(self.folder / f"{name}.json.zst"))
             packed = pa.CompressedOutputStream(pa.PythonFile(file, "w"), "zstd")
             self._streams[name] = self._stack.enter_context(packed)
         self._streams[name].write(body.strip() + b"\n")
-        self.count += 1
 
 
 @contextmanager
 def store_responses(folder: UPath) -> Iterator[ResponseFiles]:
     """Yield the storage of responses in `folder`; its files appear if the block succeeds."""
-    with ExitStack() as stack:
-        yield ResponseFiles(folder, stack)
+    # The writer ends first, while its files are open.
+    with ExitStack() as stack, BackgroundWriter(waiting=4) as writer:
+        yield ResponseFiles(folder, stack, writer)
 
 
 def without(body: bytes, fields: frozenset[str]) -> bytes:

@@ -27,8 +27,11 @@ class BackgroundWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Wait for all queued work; if the block failed, only for the running item."""
+        """Wait for all queued work and raise its error; if the block failed, only end the running item."""
         self._thread.shutdown(cancel_futures=error is not None)
+        if error is None:
+            for work in self._queue:
+                work.result()
 
     async def put(self, work: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
         """Queue `work`; raise the error of earlier work."""

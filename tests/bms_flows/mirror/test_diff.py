@@ -21,7 +21,7 @@ CANARY = "2 94 05 01 053 777 42"
 class Kept(list[bytes]):
     """In-memory replacement of response files."""
 
-    def append(self, _: str, body: bytes) -> None:  # type: ignore[override]
+    async def append(self, _: str, body: bytes) -> None:  # type: ignore[override]
         super().append(body)
 
 

@@ -1,4 +1,4 @@
-"""BackgroundWriter: one item of work at a time, in order; errors are raised by the next call."""
+"""BackgroundWriter: one item of work at a time, in order; errors are raised by the next call, or at the end."""
 
 import asyncio
 import threading
@@ -36,6 +36,11 @@ async def test_an_error_is_raised_with_the_next_item() -> None:
         await writer.put(int, "no number")
         with pytest.raises(ValueError, match="no number"):
             await writer.put(print)
+
+
+async def test_leaving_raises_the_error_of_queued_work() -> None:
+    with pytest.raises(ValueError, match="no number"), BackgroundWriter(waiting=1) as writer:
+        await writer.put(int, "no number")
 
 
 async def test_leaving_waits_for_all_that_was_put() -> None:
