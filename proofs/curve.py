@@ -100,7 +100,7 @@ def churns(readings: int) -> str:
     top = 10 * -(-int(highest + 1) // 10)
     picture = plot(
         Axis("share of requests that find a row inserted, one deleted, one edited", CHURN, ".0%"),
-        Axis("rows lacking that are there, of 1,000", [top * n / 5 for n in range(6)]),
+        Axis("missed rows per 1,000", [top * n / 5 for n in range(6)]),
         lines,
     )
     (PICTURES / "mirror-churn.svg").write_text(picture)

@@ -140,12 +140,12 @@ def creations(rounds: int) -> str:
     marks = (0, 30, 60, 90, 120, 150)
     picture = plot(
         Axis("commit lag, in settle times", (0, 4, 8, 12, 16, 20, 24)),
-        Axis("records too many of 1,000 creates", marks),
+        Axis("duplicates per 1,000 creates", marks),
         lines,
     )
     (PICTURES / "creation-lag.svg").write_text(picture)
     first = table(
-        ["lag / settle time", "rows", "duplicated of 1,000", "lost of 1,000", "left to review", "duplicates the audit named"],
+        ["lag / settle time", "rows", "duplicates per 1,000", "lost per 1,000", "left to review", "duplicates the audit named"],
         [
             [f"{each.ratio:g}", f"{each.rows:,}", each.per_thousand(each.doubles),
              each.per_thousand(each.lost), each.per_thousand(each.asked),
@@ -154,11 +154,11 @@ def creations(rounds: int) -> str:
         ],
     )  # fmt: skip
     second = table(
-        ["policy", *(f"lag {ratio:g}" for ratio in RATIOS), "lost of 1,000"],
+        ["policy", *(f"lag {ratio:g}" for ratio in RATIOS), "lost per 1,000"],
         [
             [name, *(each.per_thousand(each.doubles) for each in found),
              found[0].per_thousand(found[0].lost)]
             for name, found in every.items()
         ],
     )  # fmt: skip
-    return f"{first}\n\nDuplicates of 1,000 creates, compared with other policies:\n\n{second}"
+    return f"{first}\n\nDuplicates per 1,000 creates, compared with other policies:\n\n{second}"

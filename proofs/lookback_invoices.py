@@ -204,7 +204,7 @@ def ours(longest: int = lookback.LONGEST_INTERVAL, **given: int) -> Plan:
 
 def table(outcomes: list[Outcome]) -> str:
     """Return the outcomes as a Markdown table."""
-    head = ["policy", "days a run", "most", "requests a run", "due days left out"]
+    head = ["policy", "days a run", "most days", "requests a run", "due days left out"]
     head += [f"seen after {runs} run{'s' * (runs > 1)}" for runs in SEEN_AFTER]
     lines = [" | ".join(head), " | ".join(["---"] + ["---:"] * (len(head) - 1))]
     for each in outcomes:

@@ -1,4 +1,4 @@
-"""A backfill of 30 days through Airflow, beside another load of some days and a drop."""
+"""A backfill of 30 days through Airflow, beside an extraction of three days and a drop."""
 
 import json
 import time
