@@ -57,9 +57,16 @@ def seen(stack: Running, signed_in: Page) -> approver.Seen:
 def test_the_approver_reads_figures_in_the_mail_and_rows_on_the_page_of_the_plan(
     seen: approver.Seen,
 ) -> None:
-    assert seen.subject.endswith("créer 3 salariés ?")
+    assert seen.subject.endswith("créer 3 salariés\xa0?")
     for text in (seen.mail, seen.question):
         assert "3 salariés seront créés, 1 ligne est rejetée." in text
         assert not [name for name in ("Durand", "Leroy", "720001") if name in text]
-    for text in ("À créer : 3", "Durand", "Leroy", "Morel", "Rejetées : 1", "Nom : Valeur"):
+    for text in (
+        "À créer\xa0: 3",
+        "Durand",
+        "Leroy",
+        "Morel",
+        "Rejetées\xa0: 1",
+        "Nom\xa0: Valeur",
+    ):
         assert text in seen.plan

@@ -47,7 +47,8 @@ class Viewer:
         if flow not in self.edits:
             raise HTTPException(
                 status.HTTP_403_FORBIDDEN,
-                "It holds personal data. Only users who may edit the DAG can read it.",
+                "The page holds personal data: only users who may edit the DAG can read it."
+                " Ask an Airflow administrator for this right.",
             )
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from bms_flows.onboarding.faults.fault import TEXTS
 from bms_flows.onboarding.inbox.notices import WORDS
 from bms_flows.runtime.settings import Language
+from bms_flows.runtime.typography import typeset
 from bms_provider.board.queries.trends import OUTCOMES
 
 FRENCH: Final[Mapping[str, str]] = {
@@ -34,6 +35,9 @@ FRENCH: Final[Mapping[str, str]] = {
     "The original is no longer in the archive: BMS_KEEP_ARCHIVE_DAYS have passed, or the file was deleted.": "Le fichier d'origine n'est plus disponible : sa durée de conservation est dépassée, ou il a été supprimé.",
     "Drop the file again.": "Déposer le fichier à nouveau.",
     # the page
+    ":": " :",
+    "Skip to content": "Aller au contenu",
+    "As of": "État du",
     "Drop": "Dépôt",
     "Drops": "Dépôts",
     "The content equals": "Le contenu est celui du",
@@ -49,8 +53,9 @@ FRENCH: Final[Mapping[str, str]] = {
     "made": "pas encore décidé",
     "approved": "approuvé",
     "refused": "rejeté",
-    "applied": "approuvé, lignes inscrites",
+    "applied": "approuvé, lignes prises en compte",
     "Decided by": "Décision de",
+    "Approved automatically": "Approbation automatique",
     "Approve or reject it in Airflow": "Approuver ou rejeter dans Airflow",
     "Rows of the plan": "Lignes du plan",
     # report and rows
@@ -58,7 +63,8 @@ FRENCH: Final[Mapping[str, str]] = {
     "No report.": "Pas de compte rendu.",
     "The files hold personal data. Only users who may edit the DAG can download them.": "Les fichiers contiennent des données personnelles : seules les personnes qui ont le droit de modifier le traitement les téléchargent.",
     "Rejected rows: correct rejected.xlsx in Excel and drop it.": "Lignes rejetées : corrigez rejected.xlsx dans Excel et déposez-le.",
-    "No row was read: the reason is in the file rejected.": "Aucune ligne n'est lue : la raison est dans le fichier rejected.",
+    "No row was read: the reason is in the file rejected.": "Aucune ligne n'est lue : la raison est dans rejected.csv.",
+    "Correct your own file and drop it again: rejected.xlsx has the reason and the remedy.": "Corrigez votre propre fichier et déposez-le à nouveau : la raison et le remède sont dans rejected.xlsx, colonnes _reason_fr et _hint.",
     "Unfinished rows": "Lignes à traiter",
     "#Line": "#Ligne",
     "Reason": "Motif",
@@ -87,9 +93,21 @@ FRENCH: Final[Mapping[str, str]] = {
 """By the English text."""
 
 
+ERRORS: Final[Mapping[str, str]] = {
+    "Page not found. Check the address, or start from the board.": "Page introuvable. Vérifiez l'adresse, ou partez du tableau de bord.",
+    "Drop not found. Check its number in the list of drops.": "Dépôt introuvable. Vérifiez son numéro dans la liste des dépôts.",
+    "The drop has no plan with this id. Open the drop's page for its plans.": "Ce dépôt n'a pas ce plan. Ses plans sont sur la page du dépôt.",
+    "The report has no file of this name. It may be past its retention.": "Le compte rendu n'a pas ce fichier, ou sa durée de conservation est dépassée. Voyez la page du dépôt, ou demandez à votre exploitation.",
+    "You may not view this DAG. Ask an Airflow administrator for access.": "Vous n'avez pas accès à ce traitement. Demandez ce droit à votre exploitation.",
+    "You may view none of these DAGs. Ask an Airflow administrator for access.": "Vous n'avez accès à aucun traitement du tableau de bord. Demandez ce droit à votre exploitation.",
+    "The page holds personal data: only users who may edit the DAG can read it. Ask an Airflow administrator for this right.": "Cette page contient des données personnelles : seules les personnes qui ont le droit de modifier le traitement la lisent. Demandez ce droit à votre exploitation.",
+}
+"""Errors that HR users and approvers can meet, by the English text. Their language is unknown, so pages show both."""
+
+
 def translator(language: Language) -> Callable[[str], str]:
     """Return the function that gives a text of the pages in a language."""
-    return (lambda text: FRENCH.get(text, text)) if language == "FR" else str
+    return (lambda text: typeset(FRENCH.get(text, text))) if language == "FR" else str
 
 
 def outcome_labels(language: Language) -> dict[str, str]:
@@ -104,5 +122,5 @@ def row_reason(code: str | None, language: Language) -> str:
     """Return why a row is unfinished: the sentence, or the code if its sentence needs details."""
     if code is None or code not in TEXTS:
         return code or ""
-    text = TEXTS[code].french if language == "FR" else TEXTS[code].english
+    text = typeset(TEXTS[code].french) if language == "FR" else TEXTS[code].english
     return code if "{" in text else text

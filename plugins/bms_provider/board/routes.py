@@ -24,9 +24,11 @@ from bms_flows.monitoring import health
 from bms_flows.onboarding.faults.files import WAITING, WITHDRAWN
 from bms_flows.runtime import reasons
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting
+from bms_flows.runtime.typography import typeset
 from bms_provider.board import files
 from bms_provider.board.access import Viewer, ViewerDep, viewer
 from bms_provider.board.flows import FLOWS
+from bms_provider.board.french import ERRORS
 from bms_provider.board.queries import overview, pages
 from bms_provider.board.rendering import links, render
 from bms_provider.board.warehouse import WarehouseDep
@@ -36,7 +38,7 @@ from bms_warehouse.queries import drops, loads
 
 log = logging.getLogger(__name__)
 
-NO_PAGE = "Page not found."
+NO_PAGE = "Page not found. Check the address, or start from the board."
 STATIC = {path.name: path for path in Path(__file__).with_name("static").iterdir()}
 Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
 """Number of a step or drop: a positive bigint."""
@@ -259,7 +261,9 @@ def _error_page(
         shown = settings()
     except InvalidSetting:
         shown = FlowSettings()
-    page = render(request, "error.html", shown, code=code, why=why, address=str(request.url))
+    french = typeset(ERRORS.get(why, ""))
+    address = str(request.url)
+    page = render(request, "error.html", shown, code=code, why=why, french=french, address=address)
     return HTMLResponse(page, code, headers=headers)
 
 
@@ -275,7 +279,9 @@ def _drop(warehouse: Connection, who: Viewer, number: int) -> tuple[str, RowMapp
     resource = drops.resource(warehouse, number)
     name = next((name for name, flow in FLOWS.items() if resource == flow.creates), None)
     if resource is None or name is None:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, "Drop not found.")
+        raise HTTPException(
+            status.HTTP_404_NOT_FOUND, "Drop not found. Check its number in the list of drops."
+        )
     who.must_view(name)
     return name, drops.latest(warehouse, name, resource, limit=1, number=number)[0]
 

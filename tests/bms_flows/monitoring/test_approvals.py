@@ -65,13 +65,13 @@ def test_the_approvers_get_the_question_with_links_once(
 ) -> None:
     assert [notify(0), notify(0.1), notify(23.9)] == [1, 0, 0]
     [notice] = channel.taken
-    assert notice.title == "Dépôt 1 : créer 12 salariés ?"
+    assert notice.title == "Dépôt 1\xa0: créer 12 salariés\xa0?"
     assert notice.lines == (
         "12 salariés seront créés, 2 lignes attendent une décision.",
-        "Approbation demandée : 12 créations sans approbation en un jour, la limite est 10.",
+        "Approbation demandée\xa0: 12 créations sans approbation en un jour, la limite est 10.",
         "Sans réponse dans les 72 heures, rien n'est créé.",
-        f"Voir le plan abababababab, ligne par ligne : {DROP_PAGE}/plans/abababababab",
-        f"Répondre dans Airflow : {RUN_PAGE}/required_actions",
+        f"Voir le plan abababababab, ligne par ligne\xa0: {DROP_PAGE}/plans/abababababab",
+        f"Répondre dans Airflow\xa0: {RUN_PAGE}/required_actions",
     )
     assert "Dupré" not in notice.text
 
@@ -80,7 +80,7 @@ def test_a_reminder_follows_until_the_request_is_answered_or_expires(
     notify: Callable[..., int], channel: Channel, warehouse: Engine
 ) -> None:
     assert [notify(0), notify(24)] == [1, 1]
-    assert channel.taken[1].title == "Rappel : Dépôt 1 : créer 12 salariés ?"
+    assert channel.taken[1].title == "Rappel\xa0: Dépôt 1\xa0: créer 12 salariés\xa0?"
     assert "Sans réponse dans les 48 heures, rien n'est créé." in channel.taken[1].lines
     assert notify(30, approval_remind_hours=None) == 0
     assert notify(72) == 0

@@ -134,7 +134,7 @@ def test_the_page_of_a_plan_has_the_question_and_each_row(
 ) -> None:
     caplog.set_level("INFO", logger="bms_provider.board")
     page = visit("recruiter").get(plan).text
-    assert "<h1>Dépôt 1 : créer 2 salariés ?</h1>" in page
+    assert "<h1>Dépôt 1\xa0: créer 2 salariés\xa0?</h1>" in page
     assert "<p>2 salariés seront créés, 1 ligne est rejetée.</p>" in page
     assert ">&lt;b&gt;</td>" in page
     # The reason precedes the columns of the file, which may be wider than the window.
@@ -198,7 +198,7 @@ def test_the_page_of_a_withdrawn_drop_shows_the_reason(
         )
     page = visit("viewer").get(f"/bms/drops/{report}").text
     assert (
-        "Le fichier a été modifié avant sa lecture ; la nouvelle version est un autre dépôt."
+        "Le fichier a été modifié avant sa lecture\xa0; la nouvelle version est un autre dépôt."
         in page
     )
     assert "Voir le dépôt suivant du même fichier." in page
@@ -218,7 +218,7 @@ def test_the_page_of_a_withdrawn_drop_shows_the_reason(
                 "2 créations sans approbation en un jour, la limite est 1",
                 "corrigez rejected.xlsx dans Excel",
                 ">à décider</td>",
-                "Même nom et même date d&#39;entrée sous une autre identité.",
+                "Même nom et même date d&#39;entrée, sous un autre matricule.",
             ],
         ),
         (

@@ -294,7 +294,7 @@ def test_the_plan_is_written_before_its_approver_is_asked(
     with run(path=dropped):
         proposed = creation.plan("employee")
     question, plan = proposed["question"], proposed["plan"][:12]
-    assert question["subject"] == "Dépôt 1 : créer 1 salarié ?"
+    assert question["subject"] == "Dépôt 1\xa0: créer 1 salarié\xa0?"
     assert f"(https://airflow.example.com/bms/drops/1/plans/{plan})" in question["body"]
     assert question["users"] == ["marie"]
     assert "Dupré" not in str(proposed)
@@ -398,7 +398,7 @@ NO_DATE = "810002;Petit;Léa;1;demain"
             "a.csv",
             f"{HEADER}{NO_DATE}\r\n".encode(),
             {"rejected.csv", "rejected.xlsx"},
-            "Date d'entrée : Ce n'est pas une date.",
+            "Date d'entrée\xa0: Ce n'est pas une date.",
         ),
         ("a.xlsx", workbook(HEADER, NO_DATE), {"rejected.xlsx"}, None),
         (

@@ -64,8 +64,8 @@ def test_the_people_of_the_inbox_get_figures_and_a_link(
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example.com/")
     drop_notices.notify(context(drop))
     [text] = messages.texts
-    assert text.startswith(f"employees, dépôt {drop.id} : 2 créées, 1 rejetée\n")
-    assert f"Compte rendu : https://airflow.example.com/bms/drops/{drop.id}\n" in text
+    assert text.startswith(f"employees, dépôt {drop.id}\xa0: 2 créées, 1 rejetée\n")
+    assert f"Compte rendu\xa0: https://airflow.example.com/bms/drops/{drop.id}\n" in text
     assert f"/dags/employee_onboarding/runs/{drop.dag_run_id}" in text
     assert "Dupré" not in text
 

@@ -8,8 +8,11 @@ from typing import Any, Final
 from bms_flows.onboarding.faults.files import FRENCH_DETAILS, READING_FAULTS, FaultText
 from bms_flows.onboarding.faults.rows import CREATION_FAULTS
 from bms_flows.runtime.settings import Language
+from bms_flows.runtime.typography import typeset
 
 TEXTS: Final[Mapping[str, FaultText]] = {**READING_FAULTS, **CREATION_FAULTS}
+COLON: Final[Mapping[Language, str]] = {"FR": typeset(" : "), "EN": ": "}
+"""Between a column and what is wrong in it."""
 
 
 class ReadError(Exception):
@@ -38,7 +41,7 @@ class Fault:
             name: FRENCH_DETAILS.get(str(value), value) if name in ("what", "why") else value
             for name, value in self.details.items()
         }
-        return TEXTS[self.code].french.format_map(words)
+        return typeset(TEXTS[self.code].french.format_map(words))
 
     @property
     def text_en(self) -> str:
@@ -48,8 +51,9 @@ class Fault:
     def hint(self, language: Language) -> str:
         """Return what to do."""
         text = TEXTS[self.code]
-        hint = text.hint_french if language == "FR" else text.hint_english
-        return hint.format_map(self.details)
+        if language == "FR":
+            return typeset(text.hint_french.format_map(self.details))
+        return text.hint_english.format_map(self.details)
 
 
 def fault_to_json(fault: Fault) -> dict[str, Any]:

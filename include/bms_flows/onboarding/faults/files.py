@@ -76,8 +76,8 @@ READING_FAULTS = {
     "several_sheets": FaultText(
         "Plusieurs feuilles du classeur ont ces en-têtes.",
         "More than one sheet of the workbook has these headers.",
-        "N'en garder qu'une.",
-        "Delete all but one.",
+        "Une feuille par fichier : déposer les autres à part, ou les supprimer.",
+        "One sheet per file: drop the others separately, or delete them.",
     ),
     "hidden_sheet": FaultText(
         "Les lignes sont sur une feuille masquée ; les feuilles masquées ne sont pas lues.",
@@ -100,8 +100,8 @@ READING_FAULTS = {
     "no_header": FaultText(
         "Aucun en-tête connu sur la première ligne remplie.",
         "The first filled line has no known header.",
-        "Effacer ce qui précède les en-têtes, par exemple un titre, et reprendre ceux du modèle ; séparateur d'un CSV : ; ou , ou tabulation.",
-        "Delete what is above the headers, such as a title, and use the template's headers; delimiter of a CSV: ; or , or tab.",
+        "Dans votre propre fichier, effacer ce qui précède les en-têtes, par exemple un titre, et reprendre ceux du modèle ; une donnée par colonne. Séparateur d'un CSV : ; ou , ou tabulation.",
+        "In your own file, delete what is above the headers, such as a title, and use the template's headers; one value per column. Delimiter of a CSV: ; or , or tab.",
     ),
     "unknown_column": FaultText(
         "En-tête inconnu.",
@@ -162,7 +162,7 @@ READING_FAULTS = {
     "mojibake": FaultText(
         "Caractères altérés par un mauvais encodage.",
         "The characters are damaged by a wrong encoding.",
-        "Corriger les accents, enregistrer en UTF-8.",
+        "Corriger les accents, enregistrer en « CSV UTF-8 » ou en .xlsx.",
         "Correct the accents, save as UTF-8.",
     ),
     "control_character": FaultText(
@@ -234,14 +234,14 @@ READING_FAULTS = {
     "bad_integer": FaultText(
         "Ce n'est pas un nombre entier.",
         "Not a whole number.",
-        "Écrire par exemple 100.",
-        "Write for example 100.",
+        "Écrire un nombre seul, sans virgule ni lettre, par exemple 1 ou 80.",
+        "Write a number only, without decimals or letters, for example 1 or 80.",
     ),
     "bad_decimal": FaultText(
         "Ce n'est pas un nombre.",
         "Not a number.",
-        "Écrire par exemple 2850,50.",
-        "Write for example 2850.50.",
+        "Écrire le nombre seul, par exemple 2850,50, sans € ni texte.",
+        "Write the number only, for example 2850.50, without currency or text.",
     ),
     "ambiguous_number": FaultText(
         "Nombre ambigu : décimales ou milliers ?",
@@ -250,7 +250,7 @@ READING_FAULTS = {
         "Write 1234, or 1.2340.",
     ),
     "not_the_declared_decimal": FaultText(
-        "Ce nombre n'est pas écrit comme cette boîte le déclare : {declared}.",
+        "Ce nombre n'a pas le format prévu pour cette boîte : {declared}.",
         "The number is not in the format of this inbox: {declared}.",
         "Écrire {declared}.",
         "Write {declared}.",
@@ -274,7 +274,7 @@ READING_FAULTS = {
         "Check all dates of the column, including those that Excel converted; write {declared}.",
     ),
     "not_the_declared_date": FaultText(
-        "Cette date n'est pas au format que cette boîte déclare : {declared}.",
+        "Cette date n'a pas le format prévu pour cette boîte : {declared}.",
         "The date is not in the format of this inbox: {declared}.",
         "Écrire {declared}.",
         "Write {declared}.",
@@ -310,7 +310,7 @@ WAITING = {
         " is, because a crash leaves the lock file behind.",
     ),
     "empty": Reason(
-        "The file has no byte. The copy may not have started.",
+        "The file is empty. The copy may not have started.",
         "Drop the file again with its content. After BMS_DROP_STABLE_MINUTES (10) without a change"
         " the empty file is refused.",
     ),

@@ -31,10 +31,12 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         "Plus de {most} caractères.", "More than {most} characters.", *DROP_AGAIN
     ),
     "no_key": FaultText(
-        "Rien n'identifie la ligne : {fields}.", "The row has no key: {fields}.", *DROP_AGAIN
+        "Rien n'identifie la personne ; remplir une de ces colonnes : {fields}.",
+        "The row has no key: {fields}.",
+        *DROP_AGAIN,
     ),
     "unknown_scope": FaultText(
-        "Le service ne connaît pas cette entité.",
+        "Le logiciel de gestion ne connaît pas cette entité.",
         "The service doesn't know this entity.",
         *DROP_AGAIN,
     ),
@@ -87,13 +89,13 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         "Delete one of the two rows.",
     ),
     "key_twice_in_file": FaultText(
-        "Même identité que la ligne {other_line}, autres données.",
+        "Même identifiant (matricule, e-mail…) que la ligne {other_line}, autres données.",
         "Same key as line {other_line}, different data.",
         "Garder la bonne ligne.",
         "Keep the correct row.",
     ),
     "record_twice_in_file": FaultText(
-        "Même fiche du service que la ligne {other_line}.",
+        "Même fiche du logiciel de gestion que la ligne {other_line}.",
         "The row matches the same record of the service as line {other_line}.",
         "Garder la bonne ligne.",
         "Keep the correct row.",
@@ -105,7 +107,7 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         "Keep one of the two.",
     ),
     "manager_unknown": FaultText(
-        "Responsable introuvable dans le service et dans le fichier.",
+        "Responsable introuvable dans le logiciel de gestion et dans le fichier.",
         "The manager is neither in the service nor in the file.",
         *DROP_AGAIN,
     ),
@@ -116,7 +118,7 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         "Fill in the column id_manager.",
     ),
     "manager_without_number": FaultText(
-        "Le service ne donne pas le numéro (id_employee) du responsable.",
+        "Le logiciel de gestion ne donne pas le numéro (id_employee) du responsable.",
         "The service doesn't give the manager's number (id_employee).",
         "Remplir la colonne Id responsable [id_manager].",
         "Fill in the column id_manager.",
@@ -140,7 +142,7 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
     ),
     # the response of the service
     "refused": FaultText(
-        "Le service a refusé la création (statut {status}).",
+        "Le logiciel de gestion a refusé la création (code {status}).",
         "The service refused the creation (status {status}).",
         *DROP_AGAIN,
     ),
@@ -159,15 +161,15 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
     "not_approved": FaultText(
         "Le plan n'a pas été approuvé ; rien n'a été envoyé.",
         "The plan was not approved; nothing was sent.",
-        "Approuver dans Airflow.",
-        "Approve it in Airflow.",
+        "Si le rejet est voulu, rien à faire ; sinon, faire approuver le plan dans Airflow.",
+        "Nothing to do if the rejection was intended; otherwise approve the plan in Airflow.",
     ),
     # for review
     "other_data": FaultText(
         "Existe déjà avec d'autres données.", "The record exists with different data.", *BY_HAND
     ),
     "record_deleted": FaultText(
-        "Sa fiche a été supprimée dans le service.",
+        "Sa fiche a été supprimée dans le logiciel de gestion.",
         "Its record was deleted in the service.",
         *BY_HAND,
     ),
@@ -177,23 +179,23 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         *BY_HAND,
     ),
     "created_not_found": FaultText(
-        "Le service a confirmé la création, mais n'a pas la fiche.",
+        "Le logiciel de gestion a confirmé la création, mais n'a pas la fiche.",
         "The service confirmed the creation but does not have the record.",
         "La chercher dans le logiciel de gestion ; la créer à la main si elle n'y est pas.",
         "Search for it in the service; if it is absent, create it there by hand.",
     ),
     "refused_but_created": FaultText(
-        "Le service a refusé la création, mais contient la fiche.",
+        "Le logiciel de gestion a refusé la création, mais contient la fiche.",
         "The service refused the creation but has the record.",
         *BY_HAND,
     ),
     "several_records": FaultText(
-        "Le service contient plusieurs fiches de cette identité.",
+        "Le logiciel de gestion contient plusieurs fiches de cet identifiant (matricule, e-mail…).",
         "The service has more than one record with this key.",
         *BY_HAND,
     ),
     "same_person_other_key": FaultText(
-        "Même nom et même date d'entrée sous une autre identité.",
+        "Même nom et même date d'entrée, sous un autre matricule.",
         "A record with another key has the same name and start date.",
         *DECIDE,
     ),
@@ -213,7 +215,7 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         *DECIDE,
     ),
     "same_key_other_data": FaultText(
-        "Une fiche saisie entre-temps porte cette identité, avec un autre nom ou une autre date.",
+        "Une fiche saisie entre-temps porte cet identifiant, avec un autre nom ou une autre date.",
         "A record entered in the meantime has this key with another name or date.",
         *DECIDE,
     ),
@@ -243,27 +245,27 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         *DECIDE,
     ),
     "candidate_deleted": FaultText(
-        "La fiche a été supprimée dans le service.",
+        "La fiche a été supprimée dans le logiciel de gestion.",
         "The matching record was deleted in the service.",
         *DECIDE,
     ),
     "key_with_other_data": FaultText(
-        "Envoyée sans réponse ; une fiche de cette identité porte d'autres données.",
+        "Envoyée sans réponse ; une fiche de cet identifiant porte d'autres données.",
         "Sent without a response; a record with this key has different data.",
         *DECIDE,
     ),
     "similar_without_key": FaultText(
-        "Envoyée sans réponse ; une fiche ressemblante n'affiche pas son identité.",
+        "Envoyée sans réponse ; une fiche ressemblante n'affiche pas son identifiant.",
         "Sent without a response; a similar record does not show its key.",
         *DECIDE,
     ),
     "id_not_readable": FaultText(
-        "Le service a confirmé la création par un numéro, mais n'affiche pas la fiche.",
+        "Le logiciel de gestion a confirmé la création par un numéro, mais n'affiche pas la fiche.",
         "The service confirmed the creation with an id but does not return the record.",
         *DECIDE,
     ),
     "created_not_listed": FaultText(
-        "Envoyée sans réponse ; le service ne liste pas non plus les fiches créées au même moment.",
+        "Envoyée sans réponse ; le logiciel de gestion ne montre pas non plus les fiches créées au même moment.",
         "Sent without a response; the service's lists also lack records created at that time.",
         *DECIDE,
     ),
@@ -283,13 +285,13 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         *DECIDE,
     ),
     "duplicate_found": FaultText(
-        "Le service contient un doublon, apparu après coup.",
+        "Le logiciel de gestion contient un doublon, apparu après coup.",
         "The service has a duplicate, found after the creation.",
         *BY_HAND,
     ),
     # not finished
     "in_flight_other_data": FaultText(
-        "Une création pour cette identité, avec d'autres données, est en cours ou terminée.",
+        "Une création pour cet identifiant, avec d'autres données, est en cours ou terminée.",
         "A creation with this key and other data is in flight or done.",
         *BY_HAND,
     ),

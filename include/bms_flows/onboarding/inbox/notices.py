@@ -7,6 +7,7 @@ from typing import Final
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.runtime.notice import Notice
 from bms_flows.runtime.settings import Language
+from bms_flows.runtime.typography import typeset
 
 WORDS: Final[Mapping[str, Mapping[Language, tuple[str, str]]]] = {
     "created": {"FR": ("créée", "créées"), "EN": ("created", "created")},
@@ -73,7 +74,21 @@ def notice(
     `counts`: rows by outcome; `report` and `run`: where the report and the run's page are. Names
     of files may be names of people, so the drop goes by its number.
     """
+    found = _notice(drop, inbox, counts, language, (plan, report, run))
+    if language == "EN":
+        return found
+    return Notice(typeset(found.title), tuple(map(typeset, found.lines)))
+
+
+def _notice(
+    drop: Drop,
+    inbox: str,
+    counts: Mapping[str, int],
+    language: Language,
+    pages: tuple[str, str, str],
+) -> Notice:
     texts = _FRENCH if language == "FR" else _ENGLISH
+    plan, report, run = pages
     links = texts.links.format(report=report, run=run)
     if drop.state == "repeated":
         what = texts.same.format(drop=drop.same_as)

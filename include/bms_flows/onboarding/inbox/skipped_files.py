@@ -13,6 +13,7 @@ from upath import UPath
 from bms_flows.onboarding.inbox.discovery import IGNORED_ENDS, local
 from bms_flows.onboarding.inbox.unfinished import UnfinishedFile
 from bms_flows.runtime import storage
+from bms_flows.runtime.typography import typeset
 
 NAME: Final = "_NON_PRIS.txt"
 READABLE: Final = 0o644
@@ -143,8 +144,8 @@ def content(untaken: Sequence[SkippedFile], zone: ZoneInfo, minutes: int) -> byt
         details = ", ".join(filter(None, (since, number)))
         lines += [
             f"- {_printable(each.name)}{f' ({details})' if details else ''}",
-            f"  Pourquoi : {why}",
-            f"  Que faire : {what.format(minutes=minutes)}",
+            typeset(f"  Pourquoi : {why}"),
+            typeset(f"  Que faire : {what.format(minutes=minutes)}"),
             "",
         ]
     if len(untaken) > MOST:

@@ -16,6 +16,7 @@ from bms_flows.onboarding.reading.sheet import UNDECLARED, DeclaredFormat
 from bms_flows.onboarding.reading.xlsx_writer import ALL_TEXT, SheetRow, text, xlsx_file
 from bms_flows.onboarding.resources.description import Field, Kind, Resource
 from bms_flows.runtime.storage import write_if_changed
+from bms_flows.runtime.typography import typeset
 
 READ_ME = "_LISEZMOI.txt"
 READABLE = 0o644
@@ -176,7 +177,7 @@ def read_me(resource: Resource, declared: DeclaredFormat = UNDECLARED, *, page: 
         )
         for language, text in enumerate((_FRENCH, _ENGLISH))
     )
-    text = french + "".join(_lines(resource, declared)) + english
+    text = typeset(french + "".join(_lines(resource, declared))) + english
     return ENCODINGS["utf-8-sig"].encode(text.replace("\n", "\r\n"))
 
 

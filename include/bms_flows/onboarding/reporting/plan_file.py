@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bms_flows.onboarding.faults.fault import Fault
+from bms_flows.onboarding.faults.fault import COLON, Fault
 from bms_flows.onboarding.planning.plan import Action, Plan, PlannedRow
 from bms_flows.onboarding.reading.headers import is_report
 from bms_flows.onboarding.reading.sheet import Row, Sheet
@@ -55,8 +55,8 @@ def plan_file(plan: Plan, sheet: Sheet) -> bytes:
                 planned.line,
                 planned.action,
                 *(_cell(row, index, name) for index, (_, name) in enumerate(columns)),
-                " | ".join(_prefixed(fault, sheet, fault.text_fr) for fault in faults),
-                " | ".join(_prefixed(fault, sheet, fault.text_en) for fault in faults),
+                " | ".join(_prefixed(fault, sheet, fault.text_fr, COLON["FR"]) for fault in faults),
+                " | ".join(_prefixed(fault, sheet, fault.text_en, COLON["EN"]) for fault in faults),
                 " | ".join(planned.candidates),
             )
 
@@ -81,10 +81,10 @@ def _faults(planned: PlannedRow, sheet: Sheet, row: Row) -> Sequence[Fault]:
     return []
 
 
-def _prefixed(fault: Fault, sheet: Sheet, text: str) -> str:
+def _prefixed(fault: Fault, sheet: Sheet, text: str, colon: str) -> str:
     """Return a reason after the header of its column, if it has one."""
     column = fault.column or sheet.form.header(fault.field)
-    return f"{column} : {text}" if column else text
+    return f"{column}{colon}{text}" if column else text
 
 
 def _cell(row: Row, index: int, name: str | None) -> Any:

@@ -12,6 +12,7 @@ from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.notice import Links, Notice
 from bms_flows.runtime.settings import Language
+from bms_flows.runtime.typography import typeset
 
 Words = Mapping[Language, tuple[str, str]]
 """A text for one and for several, by language."""
@@ -61,7 +62,7 @@ REASONS: Final[Mapping[str, Mapping[Language, str]]] = {
     "nothing": {"FR": "rien ne serait créé", "EN": "nothing would be created"},
     "setting": {"FR": "BMS_APPROVAL vaut {found}", "EN": "BMS_APPROVAL is {found}"},
     "rows_of_day": {
-        "FR": "{found} créations sans approbation en un jour, la limite est {limit}",
+        "FR": "{found} sans approbation en un jour, la limite est {limit}",
         "EN": "{found} creations without approval in one day, the limit is {limit}",
     },
     "truncated": {
@@ -75,7 +76,7 @@ REASONS: Final[Mapping[str, Mapping[Language, str]]] = {
         "EN": "{found} rows in the file, the limit is {limit}",
     },
     "rejected": {
-        "FR": "lignes rejetées : {found}, la limite est {limit}",
+        "FR": "{found} lignes sont rejetées, la limite est {limit}",
         "EN": "rejected rows: {found}, the limit is {limit}",
     },
     "created": {
@@ -127,7 +128,7 @@ MESSAGE: Final[Mapping[Language, tuple[str, str, str]]] = {
 """Start of a reminder's subject, text of the link to Airflow, and the colon."""
 
 
-SEPARATOR: Final[Mapping[Language, str]] = {"FR": "\xa0; ", "EN": "; "}
+SEPARATOR: Final[Mapping[Language, str]] = {"FR": " ; ", "EN": "; "}
 """Between two reasons."""
 
 
@@ -159,7 +160,7 @@ class Question:
 
     def notice(self, answer: str, *, reminder: bool = False) -> Notice:
         """Return the message to the approvers; `answer` is the address of Airflow's page."""
-        again, here, colon = MESSAGE[self.language]
+        again, here, colon = (_typeset(each, self.language) for each in MESSAGE[self.language])
         return Notice(
             f"{again}{self.subject}" if reminder else self.subject,
             (*self.sentences, f"{self.link}{colon}{self.page}", f"{here}{colon}{answer}"),
@@ -186,14 +187,13 @@ def question(request: ApprovalRequest, *, language: Language, hours: int, page: 
     n = request.counts[Action.CREATE]
     record = _number(RECORDS[request.resource][language], n)
     subject, why, timeout, link = TEXTS[language]
+    reasons = SEPARATOR[language].join(reason_text(each, language) for each in request.reasons)
     return Question(
         language,
-        subject.format(drop=request.drop, n=n, record=record),
+        _typeset(subject.format(drop=request.drop, n=n, record=record), language),
         (
             outcome_text(request.counts, request.resource, language),
-            why.format(
-                why=SEPARATOR[language].join(reason_text(e, language) for e in request.reasons)
-            ),
+            _typeset(why.format(why=reasons), language),
             _number(timeout, hours).format(hours=hours),
         ),
         link.format(plan=request.plan[:12]),
@@ -219,7 +219,14 @@ def reason_text(reason: ApprovalReason, language: Language) -> str:
         found, limit = (
             each.replace(" / ", " sur ").replace("%", "\xa0%") for each in (found, limit)
         )
-    return text.format(found=found, limit=limit)
+        if reason.code == "rows_of_day":
+            now, plus, before = found.partition(" + ")
+            found = f"{now} créations" + (f" et {before} déjà faites" if plus else "")
+    return _typeset(text.format(found=found, limit=limit), language)
+
+
+def _typeset(text: str, language: Language) -> str:
+    return typeset(text) if language == "FR" else text
 
 
 def _number(words: tuple[str, str], n: int) -> str:

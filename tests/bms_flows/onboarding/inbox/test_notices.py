@@ -31,13 +31,13 @@ PLACES: Any = {
     [
         (
             "FR",
-            "employees, dépôt 12 : 3 créées, 1 rejetée",
+            "employees, dépôt 12\xa0: 3 créées, 1 rejetée",
             [
-                "4 lignes : 3 créées, 1 rejetée.",
-                "Lignes rejetées : corrigez rejected.xlsx du compte rendu dans Excel et déposez-le.",
+                "4 lignes\xa0: 3 créées, 1 rejetée.",
+                "Lignes rejetées\xa0: corrigez rejected.xlsx du compte rendu dans Excel et déposez-le.",
                 "Plan abababababab",
-                "Compte rendu : /data/reports/employees/000012",
-                "Traitement : http://a/runs/r",
+                "Compte rendu\xa0: /data/reports/employees/000012",
+                "Traitement\xa0: http://a/runs/r",
             ],
         ),
         (
@@ -70,12 +70,12 @@ def test_a_notice_gives_remedies_only_for_rejected_and_ambiguous_rows() -> None:
 def test_a_notice_of_a_refused_file_names_the_file_with_the_reason() -> None:
     refused = replace(DROP, state="refused")
     told = notice(refused, "employees", dict.fromkeys(COUNTS, 0), language="FR", **PLACES)
-    assert told.title == "employees, dépôt 12 : fichier refusé, aucune ligne"
+    assert told.title == "employees, dépôt 12\xa0: fichier refusé, aucune ligne"
     assert told.body.splitlines()[0] == "La raison est dans le fichier rejected du compte rendu."
     rows = {**COUNTS, "created": 0}
     told = notice(refused, "employees", rows, language="FR", **PLACES)
-    assert told.title == "employees, dépôt 12 : fichier refusé, 1 rejetée"
-    assert told.body.splitlines()[0] == "1 ligne : 1 rejetée."
+    assert told.title == "employees, dépôt 12\xa0: fichier refusé, 1 rejetée"
+    assert told.body.splitlines()[0] == "1 ligne\xa0: 1 rejetée."
 
 
 @pytest.mark.parametrize(

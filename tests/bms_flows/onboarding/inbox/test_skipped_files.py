@@ -83,9 +83,9 @@ def test_the_notice_states_problem_reason_and_remedy_and_ends_with_the_last_file
         SkippedFile("a\nb\u202e.csv", "reserved_name"),
     ]
     text = published(inbox, untaken)
-    assert "- Dupré.csv (depuis le 31/03/2026 10:00, dépôt 12)\r\n  Pourquoi : La fin" in text
+    assert "- Dupré.csv (depuis le 31/03/2026 10:00, dépôt 12)\r\n  Pourquoi\xa0: La fin" in text
     assert "après 10 minutes sans changement" in text
-    assert "- mars\r\n  Pourquoi : C'est un dossier" in text
+    assert "- mars\r\n  Pourquoi\xa0: C'est un dossier" in text
     assert "- a\ufffdb\ufffd.csv\r\n" in text
     assert discovery.list_files(inbox) == {}, "the notice itself is no drop"
     assert found(inbox) == {}

@@ -20,6 +20,7 @@ from bms_flows.onboarding.resources.consultant import consultant
 from bms_flows.onboarding.resources.contact import contact
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.employee import EMPLOYEE
+from bms_flows.runtime.typography import typeset
 
 PAGE = "https://airflow.example.com/bms/flows/employee_onboarding"
 
@@ -124,7 +125,7 @@ def test_the_instructions_state_what_the_inbox_declares(
 
 def test_the_instructions_name_the_page_and_the_folder_of_the_reports() -> None:
     text = templates.read_me(EMPLOYEE, page=PAGE).decode("utf-8-sig")
-    assert f"Réponse : sur la page {PAGE}\r\n" in text
+    assert f"Réponse\xa0: sur la page {PAGE}\r\n" in text
     assert "reports/employees/<numéro>-<date>/" in text
 
 
@@ -134,7 +135,8 @@ def test_the_instructions_are_in_french_first_and_then_in_english(resource: Reso
     french, english = text.split("In English\r\n")
     assert not re.search(r"\b(the|is|are|Drop|rows?)\b", french)
     assert not re.search(r"\b(les|est|une|Déposez)\b", english)
-    assert all(each.replace("\n", "\r\n") in text for each in resource.advice)
+    advice = typeset(resource.advice[0]), resource.advice[1]
+    assert all(each.replace("\n", "\r\n") in text for each in advice)
 
 
 def test_a_group_can_drop_files_and_everyone_can_read_the_instructions(tmp_path: Path) -> None:

@@ -217,7 +217,7 @@ def test_hidden_rows_are_refused_and_returned_hidden(arrange: Arrange) -> None:
     shown = openpyxl.load_workbook(io.BytesIO(answer)).active
     seen = [row for row in shown if not shown.row_dimensions[row[0].row].hidden]
     [reason] = [cell.value for cell in seen[1] if str(cell.value).startswith("Lignes masquées")]
-    assert reason == "Lignes masquées dans ce fichier : 4."
+    assert reason == "Lignes masquées dans ce fichier\xa0: 4."
     assert len(seen) == 2, "the header and this reason"
 
 
@@ -288,7 +288,7 @@ def test_a_short_row_is_only_empty_at_its_end() -> None:
 def test_a_cell_outside_the_table_is_refused() -> None:
     [fault] = opened([["Nom", ""], ["A", "", "B"]]).faults
     assert (fault.code, fault.line) == ("unnamed_column", 2)
-    assert fault.text_fr == "Une colonne remplie n'a pas d'en-tête : la colonne C."
+    assert fault.text_fr == "Une colonne remplie n'a pas d'en-tête\xa0: la colonne C."
 
 
 def test_merged_cells_are_refused() -> None:
@@ -325,7 +325,7 @@ def test_another_format_named_as_a_workbook_is_not_called_damaged(
 
 def test_the_reason_of_a_damaged_workbook_is_in_the_language_of_the_text() -> None:
     [fault] = read(book([["Nom"], ["A"]])[:-100], "a.xlsx", EMPLOYEE).faults
-    assert fault.text_fr == "Le classeur est illisible : contenu endommagé."
+    assert fault.text_fr == "Le classeur est illisible\xa0: contenu endommagé."
     assert fault.text_en == "The workbook can't be read: damaged content."
 
 

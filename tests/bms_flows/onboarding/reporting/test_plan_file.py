@@ -33,6 +33,6 @@ def test_the_file_has_the_values_as_read_and_the_reasons() -> None:
     assert rows[0].cells == ["004217", "Dupré", "Zoé", "1", "2027-01-04"]
     assert rows[1].cells[1] == "=cmd|'/C calc'!A0"
     assert rows[2].cells == ["004219", "Côté", "Ève", "un", "2027-01-06"]
-    assert rows[2].reason_fr.startswith("Entité : ")
-    assert rows[2].reason_en.startswith("Entité : ")
+    assert rows[2].reason_fr.startswith("Entité\xa0: ")
+    assert rows[2].reason_en.startswith("Entité: ")
     assert not rows[0].reason_fr

@@ -34,10 +34,10 @@ PAGE = "https://airflow.example.com/bms/drops/12/plans/abababababab"
 
 def test_the_question_is_french_sentences_with_the_address_of_the_plan() -> None:
     asked = ask(REQUEST, LINKS)
-    assert asked.subject == "Dépôt 12 : créer 12 salariés ?"
+    assert asked.subject == "Dépôt 12\xa0: créer 12 salariés\xa0?"
     assert asked.body == (
         "12 salariés seront créés, 2 lignes attendent une décision, 1 ligne est rejetée.\n\n"
-        "Approbation demandée : 12 créations sans approbation en un jour, la limite est 10.\n\n"
+        "Approbation demandée\xa0: 12 créations sans approbation en un jour, la limite est 10.\n\n"
         "Sans réponse dans les 72 heures, rien n'est créé.\n\n"
         f"[Voir le plan abababababab, ligne par ligne]({PAGE})"
     )
@@ -50,10 +50,19 @@ def test_figures_are_written_as_the_language_writes_them() -> None:
         for language in ("FR", "EN")
     )
     assert french.sentences[1] == (
-        "Approbation demandée : lignes rejetées : 14 sur 26, la limite est 50\xa0%\xa0; "
+        "Approbation demandée\xa0: 14 sur 26 lignes sont rejetées, la limite est 50\xa0%\xa0; "
         "1200 lignes dans le fichier, la limite est 1000."
     )
     assert "rejected rows: 14 / 26, the limit is 50%; 1200 rows" in english.sentences[1]
+
+
+def test_rows_created_before_on_the_same_day_are_counted_apart() -> None:
+    reasons = [ApprovalReason("rows_of_day", "7 + 17", "20")]
+    asked = question(replace(REQUEST, reasons=reasons), language="FR", hours=1, page=PAGE)
+    assert asked.sentences[1] == (
+        "Approbation demandée\xa0: 7 créations et 17 déjà faites sans approbation en un jour,"
+        " la limite est 20."
+    )
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,8 @@ def test_byte_for_byte() -> None:
     content = "Nom,Entité\r\nDupré,un\r\n".encode("cp1252")
     assert rejected(content) == (
         "Nom,Entité,_line,_field,_reason_fr,_reason_en,_hint,_original\r\n"
-        "Dupré,un,2,Entité,Entité : Ce n'est pas un nombre entier.,Entité : Not a whole number.,"
-        "Écrire par exemple 100. [encoding: Windows-1252],\r\n"
+        "Dupré,un,2,Entité,Entité\xa0: Ce n'est pas un nombre entier.,Entité: Not a whole number.,"
+        '"Écrire un nombre seul, sans virgule ni lettre, par exemple 1 ou 80. [encoding: Windows-1252]",\r\n'
     ).encode("cp1252")
 
 
@@ -106,7 +106,7 @@ def test_a_column_that_the_file_lacks_is_named_as_in_the_template() -> None:
     faults = [Fault("missing_value", 2, field=name) for name in ("payroll_number", "first_name")]
     _, field, reason, *_ = report_cells(2, faults, form, "FR")
     assert field == "N° matricule | Prénom [first_name]"
-    assert "Prénom [first_name] : Valeur obligatoire absente." in reason
+    assert "Prénom [first_name]\xa0: Valeur obligatoire absente." in reason
 
 
 def test_a_file_without_rows_is_rejected_with_reasons() -> None:

@@ -1,0 +1,84 @@
+"""What an HR user or approver reads on the board when a page or a file can't be had."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bms_provider.board.french import ERRORS
+from tests.bms_provider.board.conftest import Visit
+
+pytestmark = pytest.mark.usefixtures("report")
+
+
+@pytest.mark.parametrize(
+    ("user", "path", "status", "english", "french"),
+    [
+        ("viewer", "nothing", 404, "start from the board", "partez du tableau de bord"),
+        ("viewer", "drops/999", 404, "in the list of drops", "dans la liste des dépôts"),
+        ("viewer", "drops/1/files/rejected.csv", 403, "for this right", "ce droit à votre"),
+        ("recruiter", "drops/1/files/none.csv", 404, "past its retention", "durée de conservation"),
+        ("recruiter", "drops/1/plans/a1", 404, "drop&#39;s page", "sur la page du dépôt"),
+        ("nobody", "drops/1", 403, "Ask an Airflow administrator", "droit à votre exploitation"),
+        (None, "drops/1", 401, "Sign in to Airflow", "Connectez-vous à Airflow"),
+    ],
+)
+def test_an_error_page_says_in_english_and_french_what_to_do(
+    visit: Visit, user: str | None, path: str, status: int, english: str, french: str
+) -> None:
+    answer = (visit(user) if user else visit()).get(f"/bms/{path}")
+    assert answer.status_code == status
+    page, marked = answer.text, answer.text.partition('<p lang="fr">')[2]
+    assert english in page
+    assert french in marked.partition("</p>")[0]
+
+
+def test_every_french_error_has_its_english_text_in_the_code(project: Path) -> None:
+    folder = project / "plugins/bms_provider/board"
+    code = "".join(folder.joinpath(name).read_text() for name in ("routes.py", "access.py"))
+    joined = code.replace('"\n                " ', " ")
+    assert [english for english in ERRORS if english not in joined] == []
+
+
+@pytest.fixture
+def page_of(visit: Visit, report: int, warehouse: Engine) -> Callable[[str, str], str]:
+    """Return the page of a drop in a state, with a rejected row and a plan decided by a user or setting."""
+
+    def shown(state: str, decided_by: str) -> str:
+        changes = (
+            "update bms.dropped_file set state = :state",
+            """update bms.step_run set details = details || '{"rejected": 1}'""",
+            """insert into bms.creation_plan (drop_id, id, resource, state, bound, counts, breaches,
+            creates, rows, made_at, decided_by, decided_at) values (1, :id, 'employee', 'applied', '{}',
+            '{"rejected": 1}', '[]', '{}', '[]', now(), :who, now())""",
+        )
+        with warehouse.begin() as connection:
+            for change in changes:
+                connection.execute(
+                    text(change), {"state": state, "id": "ab" * 32, "who": decided_by}
+                )
+        return visit("recruiter").get(f"/bms/drops/{report}").text
+
+    return shown
+
+
+def test_a_refused_file_asks_for_the_users_own_file_and_shows_no_plan(
+    page_of: Callable[[str, str], str],
+) -> None:
+    page = page_of("refused", "BMS_APPROVAL")
+    assert "Corrigez votre propre fichier" in page
+    assert "corrigez rejected.xlsx dans Excel" not in page
+    assert "plan-1" not in page
+
+
+@pytest.mark.parametrize(
+    ("decided_by", "shown"),
+    [("BMS_APPROVAL", "Approbation automatique, "), ("marc", "Décision de marc, ")],
+)
+def test_a_plan_that_needed_no_approval_names_no_setting(
+    page_of: Callable[[str, str], str], decided_by: str, shown: str
+) -> None:
+    page = page_of("applied", decided_by)
+    assert shown in page
+    assert "BMS_APPROVAL" not in page
