@@ -56,7 +56,7 @@ def test_the_sandbox_imports_nothing_of_the_project_or_of_airflow() -> None:
         "AIRFLOW__CORE__AUTH_MANAGER",
         "TEST_CONNECTION",
         "AIRFLOW_CONN_BMS_DEFAULT",
-        "service_identity --confirm",
+        "bms service --confirm",
         "AIRFLOW_PORT",
         "POSTGRES_PASSWORD",
         "REDIS_PASSWORD",
