@@ -10,12 +10,12 @@ class AuditSettings(FlowSettings):
     """Settings of the self-audit, in addition to those of all flows."""
 
     audit_requests: int = 150
-    """Maximum number of requests per audit; anything beyond them is `not_checked`."""
+    """Maximum number of requests per audit; days and lists that they do not cover are `not_checked`."""
     audit_days: int = 31
     """Maximum number of invoice days that one audit compares; other days follow in turn."""
     audit_rows: int = 20_000
     """Maximum number of invoices that one audit compares, estimated from the warehouse."""
     audit_cycle_days: int = 366
-    """Limit in days of the projected audit cycle, which compares everything once; beyond it, an alarm is raised."""
+    """Maximum number of days in which the audits compare everything once; a longer projected cycle raises an alarm."""
     audit_sample: int = 5
     """Number of details per resource that one audit reads; other details follow in turn."""

@@ -16,31 +16,31 @@ class OnboardingSettings(FlowSettings):
     """Settings of onboardings, in addition to those of all flows."""
 
     approval: Approval = 20
-    """When approval is required before creating: `always`, `never`, or above this many rows of a resource and day."""
+    """When creating records requires approval: `always`, `never`, or above this number of rows per resource and day."""
     approval_hours: float = 72
-    """Approval timeout in hours; a plan is rejected when it expires and can be approved later."""
+    """Approval timeout in hours. When it expires, the plan is rejected; approval can be requested again later."""
     approval_remind_hours: float | None = 24
-    """Hours after which the approvers of a waiting plan are reminded, again and again; `off`: never."""
+    """Hours between reminders to the approvers of a plan that waits for an answer; `off`: no reminders."""
     approval_alarm_hours: float | None = 48
-    """Hours after which a plan without an answer raises an alarm; `off`: never."""
+    """Hours after which a plan without an answer raises an alarm; `off`: no alarm."""
     settle_s: float = 30
-    """Seconds until a created record appears in the service's lists."""
+    """Assumed maximum number of seconds until a created record appears in the service's lists."""
     create_attempts: int = 5
     """Maximum number of POSTs for a row before it goes to review."""
     outage_wait_s: float = 600
-    """Seconds that a task waits for an unavailable service; then a retry of the task continues later."""
+    """Maximum number of seconds that a task waits for an unavailable service; a later retry of the task then continues."""
     outage_hours: float = 8
-    """Hours after the first attempt for a row in which attempts answered 429 or 503 don't count."""
+    """Hours after a row's first attempt in which attempts answered 429 or 503 do not count towards `BMS_CREATE_ATTEMPTS`."""
     create_timeout_s: float = 60
     """Timeout of one create in seconds, including connection and token."""
     check_max_age_s: float = 600
-    """Maximum age in seconds of the check, before sending, that the service has no record of the row."""
+    """Maximum age in seconds, when a row is sent, of the check that the service has no record of it."""
     list_page_size: int = 1000
     """Page size for lists of contacts and consultants; the service may return smaller pages."""
     lease_s: float = 60
-    """Duration of the lease on a row in seconds; the worker renews the lease."""
+    """Seconds until a worker's lease on a row expires unless the worker renews it."""
     create_stopped_by: str = "403,404,405"
-    """Statuses that refuse all creates, independent of a row's data, and stop the sending; or `none`."""
+    """HTTP statuses that concern all creates, not the data of one row, and therefore stop the sending; or `none`."""
     create_concurrency: int = 8
     """Maximum number of concurrent creates in one task."""
     chunk_rows: int = 500
@@ -48,7 +48,7 @@ class OnboardingSettings(FlowSettings):
     phone_region: str = "FR"
     """ISO code of the country of phone numbers without a country prefix."""
     keep_days: int = 30
-    """Days that the ledger stores the body of a final row."""
+    """Retention in days of the creation body of a row, after the row's final state."""
 
     @property
     def settle(self) -> timedelta:
@@ -117,7 +117,7 @@ def _number(variable: str, text: str) -> float:
     except ValueError:
         number = -1
     if not 0 < number < float("inf"):
-        raise InvalidSetting(f"{variable} holds {text!r}; it takes a number, more than 0")
+        raise InvalidSetting(f"{variable} is {text!r}. Set it to a number above 0.")
     return number
 
 
@@ -125,7 +125,9 @@ def _statuses(variable: str, text: str) -> frozenset[int]:
     parts = [] if text == "none" else text.split(",")
     if all(len(part) == len("404") and part.isdecimal() and part[0] == "4" for part in parts):
         return frozenset(map(int, parts))
-    raise InvalidSetting(f"{variable} holds {text!r}; it takes statuses as 403,404,405 or none")
+    raise InvalidSetting(
+        f"{variable} is {text!r}. Set it to statuses such as 403,404,405, or to none."
+    )
 
 
 def _approval(text: str) -> Approval:
@@ -135,4 +137,4 @@ def _approval(text: str) -> Approval:
         return "never"
     if text.isdecimal() and len(text) <= MAX_DIGITS:
         return int(text)
-    raise InvalidSetting(f"BMS_APPROVAL holds {text!r}; it takes always, never or a number of rows")
+    raise InvalidSetting(f"BMS_APPROVAL is {text!r}. Set it to always, never or a number of rows.")

@@ -36,17 +36,17 @@ class FlowSettings:
     language: Language = "FR"
     """Language of the code names in the rows; `bms.code_name` stores both languages."""
     window_days: int = 7
-    """Days per invoice request; bounds the size of a response."""
+    """Days per invoice request; limits the size of a response."""
     unit_days: int = 366
-    """Maximum days of one entity that one task loads."""
+    """Maximum number of days of one entity that one task loads."""
     lookback_days: int = 35
     """Days before the last requested day that every run reads again."""
     lookback_budget: int = 120
-    """Maximum older days, never read or with open invoices, that a run reads."""
+    """Maximum number of older days that a run reads because they were never read or have open invoices."""
     lookback_rotation: int = 90
-    """Number of runs in which every older day is read again once, open or not."""
+    """Number of runs within which every older day is read again once, with or without open invoices."""
     lookback_gap: int = 2
-    """Maximum days between two windows that are joined into one request."""
+    """Maximum number of days between two windows that are joined into one request."""
     drop_settle_s: int = 5
     """Seconds between the two checks that must find a dropped file unchanged."""
     drop_stable_minutes: int = 10
@@ -66,27 +66,27 @@ class FlowSettings:
     invoice_range_date: Literal["invoice_date", "created_on", "due_date", "sent_on"] = (
         "invoice_date"
     )
-    """The date that start_date and end_date filter; not shown by the interface."""
+    """Invoice date that `start_date` and `end_date` filter (not shown by the interface)."""
     holidays: str = "FR"
-    """ISO code of the country whose public holidays have few invoices."""
+    """ISO code of the country on whose public holidays few invoices are expected."""
     mirror_passes: int = 3
-    """Maximum passes over a list until two agree."""
+    """Maximum number of passes over a list until two passes agree."""
     mirror_details: int = 10_000
-    """Maximum details that a run reads; the next runs read the rest."""
+    """Maximum number of details that a run reads; the next runs read the rest."""
     mirror_rotation: int = 100
-    """Number of runs in which every detail is read again once, if `BMS_MIRROR_DETAILS` suffices; the list does not show all changes."""
+    """Number of runs within which every detail is read again once, if `BMS_MIRROR_DETAILS` suffices; the list does not show all changes."""
     mirror_gone_percent: int = 5
-    """Maximum share of a mirror's rows that may be missing at once without confirmation."""
+    """Maximum percentage of a mirror's rows that may be missing at once without confirmation."""
     mirror_gone_rows: int = 10
-    """Deletions up to this count never need confirmation."""
+    """Up to this number, missing rows never need confirmation."""
     employee_details: Literal["off", "directory", "full"] = "directory"
-    """Stored employee details; `full` adds sensitive fields, in bms_private."""
+    """Employee details to store: `off`, `directory`, or `full`, which adds sensitive fields in `bms_private`."""
     fresh_hours: Mapping[str, float | None] = field(default_factory=dict)
     """Freshness targets by DAG id, in hours or None for no target; the catalog has the defaults."""
     airflow_url: str = "http://localhost:8080"
     """Airflow's public address for links in messages; Airflow's own `[api] base_url` takes precedence."""
     runbook_url: str = ""
-    """Address of your own runbook for links in messages; the code is added as anchor. Empty: the board's page."""
+    """Address of your own runbook for links in messages; the code is appended as the anchor. Empty: the board's page."""
     notice_to: str = ""
     """Comma-separated mail addresses that receive messages."""
     notice_from: str = ""
@@ -119,24 +119,24 @@ def _read(variable: str, text: str, kind: Any) -> Any:
     if kind is int:
         if text.isdecimal() and len(text) <= MAX_DIGITS and int(text):
             return int(text)
-        allowed = f"a whole number from 1, of {MAX_DIGITS} digits at most"
+        allowed = f"a whole number above 0 with at most {MAX_DIGITS} digits"
     elif kind == float | None:
         if text == "off":
             return None
         if (number := _positive(text)) is not None:
             return number
-        allowed = "a number, more than 0, or off"
+        allowed = "a number above 0, or to off"
     elif kind is str:
         return text
     elif kind is ZoneInfo:
         if text in available_timezones():
             return ZoneInfo(text)
-        allowed = "the name of a time zone, as Europe/Paris"
+        allowed = "the name of a time zone, such as Europe/Paris"
     else:
         if text in get_args(kind):
             return text
         allowed = " or ".join(get_args(kind))
-    raise InvalidSetting(f"{variable} holds {text!r}; it takes {allowed}")
+    raise InvalidSetting(f"{variable} is {text!r}. Set it to {allowed}.")
 
 
 def _positive(text: str) -> float | None:

@@ -25,7 +25,7 @@ def test_a_freshness_target_is_a_number_or_off(text: str, hours: float | None) -
 
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "never", "1,5"])
 def test_other_hours_are_refused_with_what_they_take(text: str) -> None:
-    with pytest.raises(InvalidSetting, match="a number, more than 0, or off"):
+    with pytest.raises(InvalidSetting, match="a number above 0, or to off"):
         FlowSettings.from_environment({"BMS_FRESH_HOURS_CONTACT_SYNC": text})
 
 

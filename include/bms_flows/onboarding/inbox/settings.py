@@ -30,17 +30,17 @@ class InboxSettings(FlowSettings):
     """Settings by the name of an inbox's folder, in addition to those of all flows."""
 
     inbox_formats: Mapping[str, DeclaredFormat] = field(default_factory=dict)
-    """How an inbox's files are written, `{"employees": {"dates": "dmy", "decimals": ","}}` (dates: `dmy`, `mdy`, `ymd`, default `dmy`; decimals: `,` or `.`, by default each column's cells decide)."""
+    """Formats of dates and decimals in an inbox's files, `{"employees": {"dates": "dmy", "decimals": ","}}` (dates: `dmy`, `mdy` or `ymd`, default `dmy`; decimals: `,` or `.`, by default determined from each column's cells)."""
     inbox_notices: Mapping[str, str] = field(default_factory=dict)
-    """The recipient of a notification when a drop ends, `{"employees": "rh@example.com"}`: an address (through the connection `bms_mail`), or the id of a connection of type `http`."""
+    """Recipient of the notification when a drop ends, `{"employees": "rh@example.com"}`: a mail address (sent through the connection `bms_mail`), or the id of a connection of type `http`."""
 
     inbox_languages: Mapping[str, Language] = field(default_factory=dict)
-    """The language of an inbox: of its approval requests and notifications, of the board's pages of its drops, and of `_hint` in reports, `{"contacts": "EN"}`; by default `BMS_LANGUAGE`."""
+    """Language of an inbox's approval requests and notifications, of the board's pages of its drops, and of `_hint` in reports, `{"contacts": "EN"}`; by default `BMS_LANGUAGE`."""
 
     approvers: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Ids of the Airflow users who may answer an inbox's approval requests, `{"employees": ["marie", "paul"]}`; with the FAB auth manager the numbers that `airflow users list` shows, `{"employees": ["3", "7"]}`; by default every user who may edit the DAG."""
+    """Ids of the Airflow users who may answer an inbox's approval requests, `{"employees": ["marie", "paul"]}`; with the FAB auth manager, the numbers that `airflow users list` shows, `{"employees": ["3", "7"]}`. By default every user who may edit the DAG."""
     approval_notices: Mapping[str, str] = field(default_factory=dict)
-    """The recipient of an inbox's approval requests and reminders, `{"employees": "rh@example.com"}`, an address or a connection as in `BMS_INBOX_NOTICES`; by default the recipients of alarms."""
+    """Recipient of an inbox's approval requests and reminders, `{"employees": "rh@example.com"}`: an address or a connection, as in `BMS_INBOX_NOTICES`; by default the recipients of alarms."""
 
     def language_of(self, inbox: str) -> Language:
         """Return the language of an inbox."""
