@@ -12,9 +12,9 @@ One run handles one file:
 - **No updates**: the service has no update operation. `needs_review.csv` lists the fields that
   differ; change them in the service by hand.
 - **Start**: `inbox_dispatch` starts a run for each dropped file. To start a run by hand, give the
-  name of a file in `inbox/consultants/`, or the number of an earlier drop: after a late approval, or
-  with a decision on lines of `needs_review.csv` (`create`, `give_up`, or the id of the existing
-  consultant). The ledger stores who decided.
+  name of a file in `inbox/consultants/`. To request approval again after it expired, or to decide on
+  lines of `needs_review.csv` (`create`, `give_up`, or the id of the existing consultant), give the
+  number of the drop. The ledger stores who decided.
 """
 
 from __future__ import annotations

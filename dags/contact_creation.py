@@ -11,12 +11,12 @@ One run handles one file:
   name and the mobile phone. If only the name and the company agree, a reviewer decides. After the
   first match, the contact's id identifies the row: a new e-mail address is a change, not a new contact.
 - **No updates**: the service has no update operation. `differences.csv` and `bms.contact_difference`
-  list each field that differs: the last value that both sides agreed on, the dropped value and the
-  value in the CRM. A difference is reported once, until it changes or disappears.
+  list each field that differs, with the last value on which both sides agreed, the dropped value and
+  the value in the CRM. A difference is reported once, until it changes or disappears.
 - **Start**: `inbox_dispatch` starts a run for each dropped file. To start a run by hand, give the
-  name of a file in `inbox/contacts/`, or the number of an earlier drop: after a late approval, or with
-  a decision on lines of `needs_review.csv` (lines: `4`, `3-7, 9` or `all`; decision: `create`,
-  `give_up`, or the id of the existing contact). The ledger stores who decided.
+  name of a file in `inbox/contacts/`. To request approval again after it expired, or to decide on
+  lines of `needs_review.csv` (lines: `4`, `3-7, 9` or `all`; decision: `create`, `give_up`, or the id
+  of the existing contact), give the number of the drop. The ledger stores who decided.
 """
 
 from __future__ import annotations

@@ -4,12 +4,12 @@ Loads all employees into `bms.employee`, including those on standby and those wh
 change as a version into `bms.employee_version`. An employee who leaves gets a `departure_date` and is
 not deleted.
 
-- **Details**: `off` stores the fields of the list only. `directory` adds the fields that a company
-  directory may show. Birth, nationality, social security number, home address, private phones and
-  e-mail, resident permit and emergency contacts are stored nowhere. `full` stores these fields too, in
-  the schema `bms_private`, which only the role `bms_private_reader` can read.
-- **Deleted employees**: an employee who is missing from two readings of the list, and whose detail
-  answers 404, gets `deleted = true`. Rows are never removed.
+- **Details**: `off` stores only the fields of the list. `directory` adds the fields that a company
+  directory may show. Only `full` stores birth, nationality, social security number, home address,
+  private phones and e-mail, resident permit and emergency contacts, in the schema `bms_private`, which
+  only the role `bms_private_reader` can read.
+- **Deleted employees**: an employee who is missing from two passes over the list, and whose detail
+  is answered 404 or 410, gets `deleted = true`. Rows are never removed.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ One run handles one file:
    need a review, and finally the receipt.
 
 **Start**: `inbox_dispatch` starts a run for each dropped file. To start a run by hand, give the name
-of a file in `inbox/employees/`, or the number of an earlier drop: after a late approval, or with a
-decision on lines of `needs_review.csv` (lines: `4`, `3-7, 9` or `all`; decision: `create`, `give_up`,
-or the guid of the existing employee). The ledger stores who decided.
+of a file in `inbox/employees/`. To request approval again after it expired, or to decide on lines of
+`needs_review.csv` (lines: `4`, `3-7, 9` or `all`; decision: `create`, `give_up`, or the guid of the
+existing employee), give the number of the drop. The ledger stores who decided.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Checks data freshness every five minutes; sends alarms and recoveries.
 
 The watchdog compares the age of each flow's last complete load in `bms.step_run` with the freshness target
-of the flow. So it also reports a flow that did not run: a paused DAG, a skipped run, a load held for
-review. It sends one message when a problem starts and one when it ends, through the connections
-`bms_webhook` and `bms_mail`.
+of the flow. Therefore it also reports what no failed task shows: a paused DAG, a skipped run, a load
+held for review. It sends one message when a problem starts and one when it ends, through the
+connections `bms_webhook` and `bms_mail`.
 
-It cannot report a dead scheduler, since it does not run then. Run
-`bms health --notify` from cron or a container for that; both share their alarms.
+It cannot report a dead scheduler, because then the watchdog does not run either. For this, run
+`bms health --notify` from cron or in a container; both use the same alarms.
 """
 
 from __future__ import annotations

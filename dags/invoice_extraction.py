@@ -6,10 +6,10 @@ invoices into `bms.client_invoice` with every change as a version.
 - **Days**: `start_date` to `end_date` (both included) if given, else the data interval of the run, else
   the last complete day in the company's time zone. Without a first day, the run also reads the last
   35 days again (`BMS_LOOKBACK_DAYS`), older days with open invoices at growing intervals, and days that
-  no run has read yet. A run of a backfill reads its own day only.
+  no run has read yet. A run of a backfill reads only its own day.
 - **Checks**: implausible days are held for review and the other days are published. The task fails and
   names the held days, the reason and the next step. Other entities continue.
-- **Entities**: those of the connection `bms_default`, unless the run names some.
+- **Entities**: the entities of the connection `bms_default`, unless the run specifies others.
 - **Idempotent**: a repeated run writes only what changed.
 """
 

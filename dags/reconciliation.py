@@ -7,8 +7,8 @@ in the list and in detail. Then it compares the warehouse with these rows.
 - **Result**: `bms.reconciliation` holds the result of each day of invoices and of each list:
   `reconciled`, or the code of the reason and the number of rows that differ.
 - **No false alarms**: the audit reads differing rows again and ignores rows that changed between two
-  readings. A difference from the warehouse counts only after the warehouse has read the row again.
-- **Small**: each run compares one entity with at most `BMS_AUDIT_REQUESTS` requests; the next runs
+  readings. A difference from the warehouse counts only after a load has read the row again.
+- **Limited cost**: each run compares one entity with at most `BMS_AUDIT_REQUESTS` requests; the next runs
   continue with other days, rows and entities. A run with given days compares these days of all entities.
 """
 

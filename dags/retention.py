@@ -3,10 +3,10 @@
 - `BMS_KEEP_RAW_DAYS`: raw responses with invoices.
 - `BMS_KEEP_PEOPLE_DAYS`: raw responses about contacts, consultants and employees (personal data).
 - `BMS_KEEP_PARQUET_DAYS`: Parquet files.
-- `BMS_KEEP_REPORTS_DAYS`: reports; those of drops contain personal data.
+- `BMS_KEEP_REPORTS_DAYS`: reports; reports of drops contain personal data.
 - `BMS_KEEP_ARCHIVE_DAYS`: dropped files (personal data).
 - `BMS_KEEP_OPERATORS_DAYS`: files that operators wrote (personal data).
-- `BMS_KEEP_DAYS`: request bodies of final rows in the ledger.
+- `BMS_KEEP_DAYS`: creation bodies of ledger rows in a final state.
 
 The DAG deletes no rows of the loaded tables.
 """

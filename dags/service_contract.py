@@ -1,15 +1,15 @@
 """Probes the behaviour that the service's interface leaves open, every week.
 
-The probe only reads. It finds out the unit of `expires_in`, the largest page size, the response past
+The probe sends only read requests. It determines the unit of `expires_in`, the largest page size, the response past
 the last page, the order of lists, the default filter of employees, which date a range of invoices
 filters and whether its last day is included, the format of errors, the time zone of times, codes, and
 undocumented fields.
 
-- **Findings**: `bms.contract` holds each finding and the day since when it applies. A question that
+- **Findings**: `bms.contract` holds each finding and the day from which it applies. A question that
   the available data cannot answer stays open.
 - **Alarms**: the DAG sends a message when a finding changes, or contradicts a setting; the message
   contains the value to set.
-- **Read-only**: about fifty requests; nothing is created.
+- **Cost**: about fifty requests; nothing is created.
 """
 
 from __future__ import annotations

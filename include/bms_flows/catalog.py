@@ -50,7 +50,7 @@ class Flow:
 CREATION_STEPS: Final = ("plan", "decide", "enter", "create", "conclude")
 
 _MIRROR_PROCESS: Final = (
-    "Read the list again until two readings agree, with different page sizes if the list has pages.",
+    "Read the list until two passes agree, with different page sizes if the list has pages.",
     "Compare each row with the mirror: new, changed, missing.",
     "Read the details of new and changed rows, of a few others in rotation, and of each missing row.",
     "Store the responses, without private fields.",
@@ -91,8 +91,8 @@ _ROWS = (
             "Plan which days of each entity to read.",
             "Read the days concurrently, and store each response.",
             "Convert the rows to exact types; quarantine rows that no type can hold.",
-            "Compare the rows with the stored rows; search invoices that are missing from their day.",
-            "Check that the load is plausible; hold the days that are not.",
+            "Compare the rows with the stored rows; search for invoices that are missing from their day.",
+            "Check that the load is plausible; hold implausible days.",
             "Publish rows, versions, watermark and control totals in one transaction.",
         ),
         freshness=FreshnessTarget("Invoice reports lack recent days and late changes.", daily=True),
@@ -147,7 +147,7 @@ _ROWS = (
         unpause_group="maintenance",
         steps=("probe",),
         process=(
-            "Ask the service one question after the other; nothing is created.",
+            "Send read requests that answer one question after the other; nothing is created.",
             "Compare the findings with those of earlier runs and with the settings.",
             "Store new findings; send an alarm for each change and contradiction.",
         ),

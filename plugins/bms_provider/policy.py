@@ -242,10 +242,10 @@ def mirror_params(record: str, *, details: bool = True) -> dict[str, Param]:
     accept_gone = Param(
         False,
         type="boolean",
-        title="Confirm many deletions",
-        description=f"Marks each missing {record} as deleted even if unusually many are missing."
+        title="Confirm many removals",
+        description=f"Marks each missing {record} as removed even if unusually many are missing."
         " Check the service first."
-        + " The detail of each still has to confirm the deletion."
+        + " The detail of each still has to confirm the removal."
         * details,
     )
     return ({"full": full} if details else {}) | {"accept_gone": accept_gone}

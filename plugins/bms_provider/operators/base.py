@@ -45,12 +45,12 @@ class BmsOperator(BaseAsyncOperator):
     """Call one operation of the service.
 
     A task never has more requests in flight than the connection's ``concurrency``. With
-    ``pool="bms_service"`` the pool bounds them over all workers: a task in the pool has at most as
-    many in flight as its ``pool_slots``. Create the pool first, with
-    ``airflow pools set bms_service 32 ""``: tasks of a missing pool stay scheduled.
+    ``pool="bms_service"``, the pool limits the requests of all workers: a task in the pool has at most
+    ``pool_slots`` requests in flight. Create the pool first, with
+    ``airflow pools set bms_service 32 ""``; Airflow never starts tasks of a missing pool.
 
     :param bms_conn_id: connection of type ``bms`` (templated).
-    :param retry_policy: the default retries errors that may pass, up to ``retries`` times.
+    :param retry_policy: by default, temporary errors are retried up to ``retries`` times.
     """
 
     endpoint: ClassVar[Endpoint]

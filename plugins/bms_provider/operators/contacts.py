@@ -24,7 +24,7 @@ class BmsListContactsOperator(BmsPagesOperator):
 
     :param filter: ``ALL``, ``ACTIVE``, ``ASSIGNED`` or ``DELETED`` (templated).
     :param id_client: only the contacts of this client (templated).
-    :param is_lead: only leads, or only contacts that are no leads (templated).
+    :param is_lead: true for leads only, false for other contacts only (templated).
     :return: to XCom: the manifest of the file, or the selected fields of each contact.
     """
 
