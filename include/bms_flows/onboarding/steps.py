@@ -233,7 +233,13 @@ def _write_report(
             state="complete" if finished else "partial",
             counts=_row_counts(ended),
             service=counters,
-            details={"drop": drop.id, "plan": plan_id, "report": name, **ended},
+            details={
+                "drop": drop.id,
+                "plan": plan_id,
+                "report": name,
+                "file_faults": sheet.file_reasons,
+                **ended,
+            },
         )
     log.info("drop %s: %s; report: %s", drop.id, _figures(ended), name)
 

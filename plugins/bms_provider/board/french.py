@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
-from bms_flows.onboarding.faults.fault import TEXTS
+from bms_flows.onboarding.faults.fault import TEXTS, Fault
 from bms_flows.onboarding.inbox.notices import WORDS
 from bms_flows.runtime.settings import Language
 from bms_flows.runtime.typography import typeset
@@ -26,7 +26,7 @@ FRENCH: Final[Mapping[str, str]] = {
     "Not applied": "Pas terminé",
     "Rows are unfinished, or the plan was rejected.": "Des lignes restent à traiter, ou le plan est rejeté.",
     "Refused": "Refusé",
-    "No row of the file may be used. See its report.": "Le fichier entier est refusé, rien n'est créé : la raison est dans le compte rendu.",
+    "No row of the file may be used. See its report.": "Le fichier entier est refusé, rien n'est créé.",
     # reasons of withdrawn drops
     "The file was removed from the inbox before it was read.": "Le fichier a été retiré de la boîte avant sa lecture.",
     "None if the removal was intended; otherwise drop the file again.": "Si c'était voulu, rien à faire ; sinon, le déposer à nouveau.",
@@ -116,6 +116,14 @@ def outcome_labels(language: Language) -> dict[str, str]:
         key: WORDS[key]["FR"][1].capitalize() if language == "FR" else label
         for key, (label, _) in OUTCOMES.items()
     }
+
+
+def file_fault(stored: Mapping[str, Any], language: Language) -> tuple[str, str]:
+    """Return what is wrong with a whole file, and what to do; the code if another version stored it."""
+    if stored["code"] not in TEXTS:
+        return stored["code"], ""
+    fault = Fault(stored["code"], None, details=stored["details"])
+    return (fault.text_fr if language == "FR" else fault.text_en), fault.hint(language)
 
 
 def row_reason(code: str | None, language: Language) -> str:

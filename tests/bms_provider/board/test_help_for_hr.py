@@ -48,7 +48,8 @@ def page_of(visit: Visit, report: int, warehouse: Engine) -> Callable[[str, str]
     def shown(state: str, decided_by: str) -> str:
         changes = (
             "update bms.dropped_file set state = :state",
-            """update bms.step_run set details = details || '{"rejected": 1}'""",
+            """update bms.step_run set details = details || '{"rejected": 1, "file_faults":
+            [{"code": "merged_cells", "details": {"cells": "A1:C1"}}, {"code": "of_later", "details": {}}]}'""",
             """insert into bms.creation_plan (drop_id, id, resource, state, bound, counts, breaches,
             creates, rows, made_at, decided_by, decided_at) values (1, :id, 'employee', 'applied', '{}',
             '{"rejected": 1}', '[]', '{}', '[]', now(), :who, now())""",
@@ -67,6 +68,9 @@ def test_a_refused_file_asks_for_the_users_own_file_and_shows_no_plan(
     page_of: Callable[[str, str], str],
 ) -> None:
     page = page_of("refused", "BMS_APPROVAL")
+    assert "des cellules fusionnées, par exemple A1:C1. <span" in page
+    assert "Défusionner et remplir chaque cellule." in page
+    assert "of_later" in page
     assert "Corrigez votre propre fichier" in page
     assert "corrigez rejected.xlsx dans Excel" not in page
     assert "plan-1" not in page

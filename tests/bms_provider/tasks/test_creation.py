@@ -426,6 +426,11 @@ def test_rejected_rows_and_the_reason_of_a_refused_file_are_where_the_guide_of_h
         carry_through(creation.plan("employee"))
     drop = drop_row(warehouse)
     assert drop.state == ("applied" if "rejected.xlsx" in written else "refused")
+    with warehouse.connect() as connection:
+        details = connection.execute(
+            text("select details from bms.step_run where details ? 'file_faults'")
+        ).scalar_one()
+    assert bool(details["file_faults"]) is (drop.state == "refused")
     report = data_root / drop.report
     assert {file.name for file in report.iterdir()} == REPORT | written
     if reason is not None:

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.resources.description import Value
@@ -111,6 +111,12 @@ class Sheet:
         """What is wrong with the whole file: its encoding, its headers, its size."""
         lines = {row.line for row in self.rows}
         return tuple(fault for fault in self.faults if fault.line not in lines)
+
+    @property
+    def file_reasons(self) -> list[dict[str, Any]]:
+        """The file's faults without headers, which are the user's, each once."""
+        found = [{"code": each.code, "details": dict(each.details)} for each in self.file_faults]
+        return [each for n, each in enumerate(found) if each not in found[:n]]
 
     @property
     def refused(self) -> bool:

@@ -18,7 +18,7 @@ from bms_flows.runtime.notice import Links as FlowLinks
 from bms_flows.runtime.settings import FlowSettings, Language
 from bms_provider.board import files
 from bms_provider.board.flows import FLOWS
-from bms_provider.board.french import outcome_labels
+from bms_provider.board.french import file_fault, outcome_labels
 from bms_provider.board.queries import trends
 from bms_provider.board.queries.overview import flow_rows
 from bms_warehouse.queries import drops, loads, waiting
@@ -147,6 +147,7 @@ def drop_page(warehouse: Connection, name: str, drop: RowMapping, root: UPath) -
         "language": language,
         "outcomes": outcomes,
         "to_correct": details.get("rejected"),
+        "file_faults": [file_fault(each, language) for each in details.get("file_faults", ())],
         "unread": bool(details) and not any(rows for _, rows in outcomes),
         "plans": plans,
         "waiting": waiting.rows_of_drop(warehouse, drop["id"]),
