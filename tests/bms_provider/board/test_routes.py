@@ -390,7 +390,7 @@ def test_an_invalid_setting_is_named_to_users_of_the_board_only(
     routes.settings.cache_clear()
     answer = visit(user).get("/bms/")
     assert answer.status_code == status
-    assert ("BMS_DROP_STABLE_MINUTES holds" in answer.text) is (status == 503)
+    assert ("BMS_DROP_STABLE_MINUTES is" in answer.text) is (status == 503)
     assert "<h1>" in answer.text
 
 
