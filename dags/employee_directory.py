@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import CronTriggerTimetable, Param, dag, task
+from airflow.sdk import CronTriggerTimetable, dag, task
 
 from bms_provider import assets, policy
 from bms_provider.operators.access import BmsCheckAccessOperator
+from bms_warehouse.resources import EMPLOYEE
 
 
 @dag(
@@ -30,14 +31,7 @@ from bms_provider.operators.access import BmsCheckAccessOperator
     is_paused_upon_creation=True,
     params={
         "entities": policy.ENTITIES,
-        "employee_details": Param(
-            None,
-            type=["null", "string"],
-            enum=[None, "off", "directory", "full"],
-            title="Details",
-            description="off: the fields of the list. directory: adds the fields that a directory may"
-            " show. full: adds the private fields, in bms_private. Empty: BMS_EMPLOYEE_DETAILS.",
-        ),
+        **policy.details_level_param(EMPLOYEE),
         **policy.mirror_params("employee"),
     },
     **policy.dag_arguments("employees", "hr", deadline=timedelta(hours=2)),

@@ -21,9 +21,11 @@ from bms.settings import ClientSettings
 from bms_flows.catalog import FLOWS, WITH_TARGET
 from bms_flows.onboarding.faults.fault import TEXTS
 from bms_flows.onboarding.inbox.skipped_files import FRENCH as NOT_TAKEN
+from bms_flows.runtime.settings import FlowSettings
 from bms_provider.provider_info import CONNECTION_FIELDS
 from bms_sandbox.dialect import Dialect
-from bms_warehouse.tables import METADATA
+from bms_warehouse.resources import RESOURCES, WITH_PRIVATE_FIELDS
+from bms_warehouse.tables import METADATA, PRIVATE_METADATA
 
 pytestmark = pytest.mark.bookkeeping
 
@@ -47,7 +49,9 @@ def flow_settings() -> dict[str, Any]:
         for field in dataclasses.fields(settings_class(importlib.import_module(module))):
             made = field.default_factory is not dataclasses.MISSING
             found[f"BMS_{field.name.upper()}"] = field.default_factory() if made else field.default
-    del found["BMS_FRESH_HOURS"]
+    del found["BMS_FRESH_HOURS"], found["BMS_DETAILS"]
+    for resource in WITH_PRIVATE_FIELDS:
+        found[f"BMS_{resource.details_level.upper()}"] = FlowSettings().details_of(resource.name)
     for flow in WITH_TARGET:
         found[f"BMS_FRESH_HOURS_{flow.dag_id.upper()}"] = flow.freshness.hours
     return found
@@ -105,7 +109,7 @@ def test_the_reference_names_every_field_of_the_connection(field: str) -> None:
     assert f"| `{field}` |" in REFERENCE["connection"]
 
 
-@pytest.mark.parametrize("table", sorted(METADATA.tables.values(), key=lambda table: table.name))
+@pytest.mark.parametrize("table", [*METADATA.tables.values(), *PRIVATE_METADATA.tables.values()])
 def test_the_reference_names_every_table(table: Any) -> None:
     assert f"| `{table.fullname.removeprefix('bms.')}` |" in REFERENCE["tables"], WRITE
 
@@ -116,6 +120,16 @@ def test_the_reference_names_every_view_function_and_role_for_readers() -> None:
     named = re.findall(r"create (?:view bms\.|function bms\.|role )(\w+)", schema)
     assert {"client_invoice_current", "client_invoice_as_of", "bms_analyst"} <= {*named}
     assert [name for name in named if name not in REFERENCE["tables"]] == []
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.name)
+def test_the_page_on_personal_data_names_each_mirror_and_its_responses(resource: Any) -> None:
+    restricted = f"{resource.name}_private"
+    names = [f"bms.{resource.name}", f"raw/{resource.name}"]
+    names += [f"bms_private.{restricted}", f"raw/{restricted}"] * bool(resource.private_columns)
+    page = (PROJECT / "docs/security.md").read_text()
+    lacking = [name for name in names if f"`{name}`" not in page]
+    assert not lacking, "add these to the table of docs/security.md, with their personal data"
 
 
 def test_the_dag_of_retention_names_every_setting_of_a_retention() -> None:

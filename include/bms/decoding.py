@@ -104,7 +104,8 @@ class RecordReader(Generic[R]):
         self._fields = {f.encode_name: f for f in msgspec.structs.fields(record_type)}
         self._learned: dict[str, str] = {}  # field name -> attribute of the widened type
         # msgspec accepts text for a Decimal; the interface defines a number.
-        money = b"|".join(re.escape(name.encode()) for name in record_type.MONEY)
+        self._amounts = record_type.amounts()
+        money = b"|".join(re.escape(name.encode()) for name in self._amounts)
         self._quoted_money = re.compile(rb'"(?:%s)"\s*:\s*"' % money) if money else None
         self._widen()
 
@@ -232,7 +233,7 @@ class RecordReader(Generic[R]):
         for name, described in self._fields.items():
             if described.required and fields[name] is None:
                 return name, "missing_key" if name == self._type.KEY else "missing_money"
-            if name in mistyped and (described.required or name in self._type.MONEY):
+            if name in mistyped and (described.required or name in self._amounts):
                 return name, "bad_type"
         return None
 

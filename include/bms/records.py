@@ -9,7 +9,7 @@ one interpretation.
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, get_args
 
 import msgspec
 
@@ -42,8 +42,12 @@ class Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False)
 
     KEY: ClassVar[str]
     """Name of the identifying field."""
-    MONEY: ClassVar[tuple[str, ...]] = ()
-    """Names of the amounts; a mistyped amount makes the record invalid."""
+
+    @classmethod
+    def amounts(cls) -> tuple[str, ...]:
+        """Return the names of the decimal fields; a mistyped amount makes the record invalid."""
+        fields = msgspec.structs.fields(cls)
+        return tuple(f.encode_name for f in fields if Decimal in (f.type, *get_args(f.type)))
 
     @property
     def key(self) -> int | str:
@@ -62,12 +66,6 @@ class ClientInvoice(Record, kw_only=True):
     """Client invoice list item (GET /v1/ERP/invoices/clients) of the requested entity."""
 
     KEY: ClassVar[str] = "id_invoice"
-    MONEY: ClassVar[tuple[str, ...]] = (
-        "total_excl_vat",
-        "total_vat",
-        "total_incl_vat",
-        "total_due",
-    )
 
     id_invoice: int
     reference_number: str | None = None
@@ -144,8 +142,6 @@ class EmployeeItem(_ByGuid, kw_only=True):
 
 class Employee(_ByGuid, kw_only=True):
     """Employee detail (GET /v1/HR/employees/{guid_employee}): flat, missions included, no salary."""
-
-    MONEY: ClassVar[tuple[str, ...]] = ("vehicle_price_per_km",)
 
     id_employee: int | None = None
     reference_number: int | None = None
@@ -293,7 +289,6 @@ class ConsultantItem(Record, kw_only=True):
     """Consultant list item (GET /v1/CRM/Consultants)."""
 
     KEY: ClassVar[str] = "id"
-    MONEY: ClassVar[tuple[str, ...]] = ("rate",)
 
     id: int
     first_name: str | None = None

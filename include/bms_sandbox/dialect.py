@@ -162,7 +162,7 @@ def describe() -> str:
     lines = []
     for option in fields(Dialect):
         default = ",".join(option.default) if isinstance(option.default, tuple) else option.default
-        shown = "all seven" if option.default is SCOPES else repr(default)
+        shown = f"all {len(SCOPES)}" if option.default is SCOPES else repr(default)
         lines.append(
             f"  {option.name} = {_allowed(kinds[option.name])}  [{shown}]\n      {option.metadata['text']}"
         )

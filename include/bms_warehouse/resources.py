@@ -59,7 +59,7 @@ class ResourceDescription:
     per_entity: bool = False
     """Whether each entity has a list."""
     private_columns: Sequence[Column] = ()
-    """Personal fields that are stored in a restricted table `<name>_private`, or not at all."""
+    """Personal fields of the detail, stored in a restricted table `<name>_private`, or not at all."""
     system: Literal["CRM", "HR"] = "CRM"
     has_detail: bool = True
     """Whether an operation reads one record; if not, a complete run alone proves a removal."""
@@ -96,10 +96,15 @@ class ResourceDescription:
         return [name for name, _, meaning in self.columns if meaning.endswith(_DETAIL)]
 
     @property
+    def details_level(self) -> str:
+        """Name of the param, and of the setting, that decides whether private fields are stored."""
+        return f"{self.name}_details"
+
+    @property
     def summary(self) -> str:
         """What the DAG of the resource does."""
         often = "hour" if self.schedule and self.schedule.split()[1] == "*" else "day"
-        return f"Mirrors the {self.plural} of the {self.system} into the warehouse, every {often}."
+        return f"Mirrors the {self.system} {self.plural} into the warehouse, every {often}."
 
     @property
     def title(self) -> str:
@@ -308,3 +313,6 @@ RESOURCES: Final = (
     CONSULTANT,
     EMPLOYEE,
 )
+
+WITH_PRIVATE_FIELDS: Final = tuple(each for each in RESOURCES if each.private_columns)
+"""Resources whose restricted table a param and a setting switch on."""

@@ -19,11 +19,15 @@ Loads the {plural} into `bms.{name}` and every change as a version into `bms.{na
   pages, so that the two readings together may still miss some, the run is `unstable`: it loads what it
   read and marks no {name} as deleted.
 - **Few requests**: {requests}
-- **Deleted {plural}**: `deleted` is true for a {name} that the service flags, if it has a flag, and for
-  a {name} that is missing from the list{confirmed}. Rows are never removed. If unusually many {plural}
+- **Deleted {plural}**: `deleted` is true for each {name} that the service flags, if it has a flag, and
+  for each {name} that is missing from the list{confirmed}. Rows are never removed. If unusually many {plural}
   are missing at once, the run marks none and fails; check the service, then run again with
   `accept_gone`.
-- **Partial runs**: a run that restricts the list leaves all other {plural} unchanged.
+{private}- **Partial runs**: a run that restricts the list leaves all other {plural} unchanged.
+"""
+
+PRIVATE = """- **Private fields**: {fields}. `{level}=full` stores them in the schema `bms_private`, which
+  only the role `bms_private_reader` can read. Other runs store them nowhere.
 """
 
 
@@ -37,7 +41,13 @@ def mirror(dag_id: str) -> DAG:
         requests=f"the run reads the details of new and changed {resource.plural}, and of a few others"
         " in rotation."
         if resource.has_detail
-        else f"the service has no detail of a {resource.name}, so the run reads only the list.",
+        else f"the service has no detail of {resource.plural}, so the run reads only the list.",
+        private=PRIVATE.format(
+            fields=", ".join(f"`{name}`" for name, _, _ in resource.private_columns),
+            level=resource.details_level,
+        )
+        if resource.private_columns
+        else "",
         confirmed=", after the detail confirms it" if resource.has_detail else "",
     )
 
@@ -94,6 +104,8 @@ def _params(resource: ResourceDescription) -> dict[str, Param]:
             description=f"{resource.title} to request from the service. Only {resource.filter} detects"
             f" missing {resource.plural}.",
         )
-    if resource.has_detail:
+    if resource.private_columns:
+        params |= policy.details_level_param(resource)
+    elif resource.has_detail:
         params |= policy.details_param(resource.name, ", ".join(resource.detail_columns))
     return params | policy.mirror_params(resource.name, details=resource.has_detail)

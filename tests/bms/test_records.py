@@ -1,13 +1,17 @@
 """Tests of the record types against tables from the interface ("Resources and their fields")."""
 
 import io
+import json
+import urllib.request
+from typing import Any
 
 import msgspec
 import pytest
 from rich.console import Console
 
 from bms import records
-from bms.records import Record
+from bms.endpoints import BY_NAME
+from bms.records import BY_OPERATION, Record
 
 INTERFACE = {
     "ClientInvoice": """
@@ -102,6 +106,30 @@ def built(record_type: type[Record]) -> dict[str, str]:
     return found
 
 
+@pytest.fixture(scope="module")
+def published(sandbox_url: str) -> Any:
+    """The OpenAPI document of the sandbox, which shares no code with the client."""
+    with urllib.request.urlopen(f"{sandbox_url}/openapi.json", timeout=20) as answer:  # noqa: S310 - our own address
+        return json.load(answer)
+
+
+def resolved(document: Any, schema: Any) -> Any:
+    if "$ref" not in schema:
+        return schema
+    return document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+
+
+def shape(document: Any, schema: Any) -> dict[str, Any]:
+    """Return the members of an object, or of the objects in an array."""
+    members = resolved(document, schema.get("items", schema))["properties"]
+    return dict(members)
+
+
+def kind_of(document: Any, schema: Any) -> str:
+    kind = str(resolved(document, schema)["type"])
+    return f"{resolved(document, schema['items'])['type']}s" if kind == "array" else kind
+
+
 @pytest.mark.parametrize("name", INTERFACE)
 def test_a_record_has_the_fields_and_types_of_the_interface(name: str) -> None:
     assert built(getattr(records, name)) == transcribed(INTERFACE[name])
@@ -111,14 +139,27 @@ def test_a_record_has_the_fields_and_types_of_the_interface(name: str) -> None:
 def test_only_keys_and_invoice_totals_are_required(name: str) -> None:
     record_type = getattr(records, name)
     required = {f.encode_name for f in msgspec.structs.fields(record_type) if f.required}
-    totals = set(record_type.MONEY) if name == "ClientInvoice" else set()
+    totals = set(record_type.amounts()) if name == "ClientInvoice" else set()
     assert required == {record_type.KEY} | totals
 
 
 @pytest.mark.parametrize("name", INTERFACE)
 def test_amounts_are_the_numbers_of_the_interface(name: str) -> None:
     numbers = {f for f, kind in transcribed(INTERFACE[name]).items() if kind == "number"}
-    assert set(getattr(records, name).MONEY) == numbers
+    assert set(getattr(records, name).amounts()) == numbers
+
+
+@pytest.mark.parametrize("operation", BY_OPERATION)
+def test_a_record_has_the_fields_and_types_that_the_sandbox_publishes(
+    operation: str, published: dict[str, Any]
+) -> None:
+    endpoint = BY_NAME[operation]
+    schema = published["paths"][endpoint.path]["get"]["responses"]["200"]
+    members = shape(published, schema["content"]["application/json"]["schema"])
+    if endpoint.paged:
+        members = shape(published, members["data"])
+    found = {name: kind_of(published, member) for name, member in members.items()}
+    assert built(BY_OPERATION[operation]) == found, "records.py and the sandbox's shape differ"
 
 
 def test_the_repr_shows_only_type_and_key() -> None:

@@ -19,7 +19,6 @@ from bms_flows.audit.readings import InvoiceReadings, read, requests
 from bms_flows.audit.settings import AuditSettings
 from bms_flows.audit.store import INVOICES, Result
 from bms_flows.mirror.resource import MirroredResource
-from bms_flows.mirror.resources import EMPLOYEES
 from bms_flows.runtime import quarantine
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.step_log import Step
@@ -129,7 +128,7 @@ class Comparer:
         """
         name, id_entity, settings = source.resource.name, source.id_entity, self.settings
         audit = self._part_of(source)
-        details = first and not (name == EMPLOYEES.name and settings.employee_details == "off")
+        details = first and settings.details_of(name) != "off"
         sample = settings.audit_sample if details else 0
         tried_at, comparison = datetime.now(UTC), audit.listing.comparison
         if not self.affordable(self.list_requests + 3 * sample):

@@ -40,7 +40,7 @@ SCHEMA = pa.schema(
 """The record's fields as columns; dates stay texts until `bms_flows.runtime.columns` parses them."""
 _NUMBERS: typing.Any = msgspec.defstruct(
     "Numbers",
-    [(ClientInvoice.KEY, int), *((name, float) for name in ClientInvoice.MONEY)],
+    [(ClientInvoice.KEY, int), *((name, float) for name in ClientInvoice.amounts())],
     gc=False,
 )
 NUMBERS = msgspec.json.Decoder(list[_NUMBERS])

@@ -18,7 +18,7 @@ from bms_flows.runtime.field_checks import FieldCounts, FieldFound
 from bms_warehouse.queries import fields as stored
 from bms_warehouse.tables import client_invoice, client_invoice_version
 
-REQUIRED = (ClientInvoice.KEY, *ClientInvoice.MONEY)
+REQUIRED = (ClientInvoice.KEY, *ClientInvoice.amounts())
 FIELDS = tuple(
     each.encode_name
     for each in msgspec.structs.fields(ClientInvoice)

@@ -7,12 +7,16 @@ from typing import Any, Final, Literal, Self, get_args, get_type_hints
 from zoneinfo import ZoneInfo, available_timezones
 
 from bms_flows.catalog import WITH_TARGET
+from bms_warehouse.resources import WITH_PRIVATE_FIELDS
 
 MAX_DIGITS = 9
 """Maximum digits of a whole number; `timedelta` takes no more days."""
 MAX_MAPPED_TASKS: Final = 1024
 """Airflow's default limit of mapped tasks (`[core] max_map_length`); a longer list fails the mapping task."""
 
+
+DetailLevel = Literal["off", "directory", "full"]
+"""Stored details of a resource with private fields; only `full` stores these, in bms_private."""
 
 Language = Literal["EN", "FR"]
 """Language of code names, and of texts to HR users and approvers."""
@@ -28,6 +32,7 @@ class InvalidSetting(ValueError):
 class FlowSettings:
     """Flow settings; field `x` reads the variable `BMS_X`.
 
+    `details` reads the variable `BMS_<RESOURCE>_DETAILS` of each mirrored resource with private fields.
     `fresh_hours` reads the variable `BMS_FRESH_HOURS_<DAG ID>` of each flow that has a target.
     """
 
@@ -79,8 +84,8 @@ class FlowSettings:
     """Maximum percentage of a mirror's rows that may be missing at once without confirmation."""
     mirror_gone_rows: int = 10
     """Up to this number, missing rows never need confirmation."""
-    employee_details: Literal["off", "directory", "full"] = "directory"
-    """Employee details to store: `off`, `directory`, or `full`, which adds sensitive fields in `bms_private`."""
+    details: Mapping[str, DetailLevel] = field(default_factory=dict)
+    """Details to store, by mirrored resource with private fields; `details_of` has the default."""
     fresh_hours: Mapping[str, float | None] = field(default_factory=dict)
     """Freshness targets by DAG id, in hours or None for no target; the catalog has the defaults."""
     airflow_url: str = "http://localhost:8080"
@@ -104,14 +109,24 @@ class FlowSettings:
         values = {
             each.name: _read(variable, given[variable], hints[each.name])
             for each in fields(cls)
-            if each.name != "fresh_hours" and given.get(variable := f"BMS_{each.name.upper()}")
+            if each.name not in ("details", "fresh_hours")
+            and given.get(variable := f"BMS_{each.name.upper()}")
+        }
+        details = {
+            each.name: _read(variable, given[variable], DetailLevel)
+            for each in WITH_PRIVATE_FIELDS
+            if given.get(variable := f"BMS_{each.details_level.upper()}")
         }
         fresh_hours = {
             flow.dag_id: _read(variable, given[variable], float | None)
             for flow in WITH_TARGET
             if given.get(variable := f"BMS_FRESH_HOURS_{flow.dag_id.upper()}")
         }
-        return cls(**values, fresh_hours=fresh_hours)
+        return cls(**values, details=details, fresh_hours=fresh_hours)
+
+    def details_of(self, resource: str) -> DetailLevel:
+        """Return the stored details of a mirrored resource."""
+        return self.details.get(resource, "directory")
 
 
 def _read(variable: str, text: str, kind: Any) -> Any:

@@ -96,7 +96,8 @@ def shift(service: Service, resource: str, operation: str, page: Page, shown: li
         # A copy of the first row with a number before it sorts first in any order.
         backwards = service.dialect.list_order == "id_desc"
         number = table.next_number() if backwards else table.lowest_number() - 1
-        table.add(shown[0] | {"id": number, "email": f"inserted.{number}@decalage.example"})
+        email = {"email": f"inserted.{number}@decalage.example"} if "email" in shown[0] else {}
+        table.add(shown[0] | {"id": number} | email)
         moved = True
     if service.faults.take("page_delete", operation):
         table.remove(shown[0]["id"])

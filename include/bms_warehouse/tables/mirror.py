@@ -68,7 +68,7 @@ def mirror_tables(resource: ResourceDescription) -> MirrorTables:
         PRIVATE_METADATA,
         *_fields([resource.columns[0], *resource.private_columns]),
         *audit_columns(),
-        comment=f"Restricted data of {resource.plural}; filled with {resource.name}_details=full only.",
+        comment=f"Restricted data of {resource.plural}; filled with {resource.details_level}=full only.",
     )
     with_history(private)
     return MirrorTables(current, private)

@@ -14,6 +14,7 @@ from bms_flows.runtime.settings import FlowSettings
 from bms_provider import flow_context
 from bms_provider.hooks.bms import BmsHook
 from bms_provider.tasks import loads
+from bms_warehouse.resources import ResourceDescription
 
 
 def entities() -> list[int]:
@@ -34,7 +35,9 @@ def sync(name: str, id_entity: int | None = None) -> dict[str, Any]:
     async def once() -> dict[str, Any]:
         async with hook.client(counters) as client:
             lists = source(client, resource, **given)
-            return await run.sync(client, flow, resource, lists, _options(params), step)
+            return await run.sync(
+                client, flow, resource, lists, _options(params, resource.described), step
+            )
 
     with (
         flow_context.counted(f"mirror_{name}") as counters,
@@ -46,11 +49,12 @@ def sync(name: str, id_entity: int | None = None) -> dict[str, Any]:
     return manifest
 
 
-def _options(params: Any) -> RunOptions:
-    """Return the options of a run; the mirror of employees has levels of details."""
+def _options(params: Any, described: ResourceDescription) -> RunOptions:
+    """Return the options of a run; a mirror with private fields has levels of details."""
     level = "directory" if params.get("details", True) else "off"
-    if "employee_details" in params:
-        level = params["employee_details"] or FlowSettings.from_environment().employee_details
+    if described.details_level in params:
+        settings = FlowSettings.from_environment()
+        level = params[described.details_level] or settings.details_of(described.name)
     return RunOptions(
         details=level != "off",
         private=level == "full",

@@ -8,6 +8,7 @@ from sqlalchemy import event
 
 from bms_flows.audit.settings import AuditSettings
 from bms_flows.runtime.windows import Window
+from bms_sandbox.demo_records import LISTS
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.audit.environment import TODAY, Auditor
 
@@ -22,7 +23,7 @@ def auditor(auditor: Auditor, sandbox: Sandbox) -> Auditor:
     auditor.settings = AuditSettings(audit_requests=62, audit_days=2)
     yesterday = TODAY - timedelta(days=1)
     auditor.window = Window(yesterday - timedelta(days=1), yesterday)
-    sandbox.fill(contacts=PARTS * PAGE, consultants=4, employees=3)
+    sandbox.fill(**dict.fromkeys(LISTS, 4) | {"contacts": PARTS * PAGE, "employees": 3})
     auditor.load()
     return auditor
 

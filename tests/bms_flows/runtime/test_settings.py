@@ -11,9 +11,11 @@ from bms_flows.catalog import WITH_TARGET
 from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting
+from bms_warehouse.resources import WITH_PRIVATE_FIELDS
 
 KINDS = (FlowSettings, OnboardingSettings, InboxSettings)
 VARIABLES = sorted({f"BMS_{each.name.upper()}" for kind in KINDS for each in fields(kind)})
+VARIABLES += [f"BMS_{each.details_level.upper()}" for each in WITH_PRIVATE_FIELDS]
 VARIABLES += [f"BMS_FRESH_HOURS_{flow.dag_id.upper()}" for flow in WITH_TARGET]
 
 
@@ -27,6 +29,14 @@ def test_a_freshness_target_is_a_number_or_off(text: str, hours: float | None) -
 def test_other_hours_are_refused_with_what_they_take(text: str) -> None:
     with pytest.raises(InvalidSetting, match="a number above 0, or to off"):
         FlowSettings.from_environment({"BMS_FRESH_HOURS_CONTACT_SYNC": text})
+
+
+def test_each_resource_with_private_fields_has_a_setting_of_its_details() -> None:
+    assert FlowSettings.from_environment({}).details_of("employee") == "directory"
+    read = FlowSettings.from_environment({"BMS_EMPLOYEE_DETAILS": "full"})
+    assert (read.details_of("employee"), read.details_of("contact")) == ("full", "directory")
+    with pytest.raises(InvalidSetting, match="BMS_EMPLOYEE_DETAILS"):
+        FlowSettings.from_environment({"BMS_EMPLOYEE_DETAILS": "all"})
 
 
 @given(variable=st.sampled_from(VARIABLES), text=st.text() | st.from_regex(r"-?[0-9.e]+"))

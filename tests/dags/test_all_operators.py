@@ -1,4 +1,4 @@
-"""All eleven operators in one real DAG run: their results, and the absence of personal data."""
+"""All operators in one real DAG run: their results, and the absence of personal data."""
 
 import gzip
 import json
@@ -24,7 +24,7 @@ from bms_sandbox.tokens import Credentials
 
 pytestmark = pytest.mark.timeout(450)
 
-DAG_FILE = Path(__file__).parent / "eleven_operators.py"
+DAG_FILE = Path(__file__).parent / "all_operators.py"
 CREDENTIALS = Credentials("canary-client", "canary-application", "canary-secret-9d2c")
 BODIES = {
     "employee": {
@@ -76,7 +76,7 @@ class Run:
 @pytest.fixture(scope="module")
 def run(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """The DAG run, in a separate process with a separate database."""
-    folder = tmp_path_factory.mktemp("eleven")
+    folder = tmp_path_factory.mktemp("operators")
     data = folder / "data"
     (data / "in").mkdir(parents=True)
     for name, body in BODIES.items():
@@ -142,7 +142,7 @@ def _received(metrics: socket.socket) -> Iterator[str]:
 
 def test_every_operation_ran_in_one_run(run: Run) -> None:
     tasks = {"check_access", *BY_NAME} - {"request_token"}
-    assert {*run.states} == tasks, "give eleven_operators.py a task with the new operator"
+    assert {*run.states} == tasks, "give all_operators.py a task with the new operator"
     assert {*run.states.values()} == {"success"}
     asked = run.sandbox.truth()["requests"]
     assert {*asked} == {"token", *BY_NAME} - {"request_token"}
@@ -162,7 +162,7 @@ def test_xcom_values_are_small_and_name_the_files(run: Run) -> None:
 
 
 def test_files_are_in_folders_by_run_and_task_and_readable_by_their_owner_only(run: Run) -> None:
-    [folder] = (run.data / "operators/eleven_operators").iterdir()
+    [folder] = (run.data / "operators/all_operators").iterdir()
     assert re.fullmatch(r"[A-Za-z0-9._-]+", folder.name)
     files = {file.name: file for file in folder.iterdir()}
     read = {task for task in run.states if task.startswith("read_")}

@@ -29,7 +29,7 @@ from bms_provider.operators.employees import (
 from bms_provider.operators.invoices import BmsListClientInvoicesOperator
 
 with DAG(
-    "eleven_operators",
+    "all_operators",
     schedule=CronDataIntervalTimetable("0 0 * * *", timezone="UTC"),
 ) as dag:
     check = BmsCheckAccessOperator(task_id="check_access")
