@@ -20,7 +20,6 @@ from airflow.sdk import CronTriggerTimetable, dag, task
 
 from bms_provider import assets, policy
 from bms_provider.operators.access import BmsCheckAccessOperator
-from bms_warehouse.resources import EMPLOYEE
 
 
 @dag(
@@ -31,7 +30,7 @@ from bms_warehouse.resources import EMPLOYEE
     is_paused_upon_creation=True,
     params={
         "entities": policy.ENTITIES,
-        **policy.details_level_param(EMPLOYEE),
+        **policy.details_level_param("employee_details"),
         **policy.mirror_params("employee"),
     },
     **policy.dag_arguments("employees", "hr", deadline=timedelta(hours=2)),

@@ -105,7 +105,7 @@ def _params(resource: ResourceDescription) -> dict[str, Param]:
             f" missing {resource.plural}.",
         )
     if resource.private_columns:
-        params |= policy.details_level_param(resource)
+        params |= policy.details_level_param(resource.details_level)
     elif resource.has_detail:
         params |= policy.details_param(resource.name, ", ".join(resource.detail_columns))
     return params | policy.mirror_params(resource.name, details=resource.has_detail)

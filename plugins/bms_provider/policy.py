@@ -21,8 +21,6 @@ from bms_provider.compat import RetryDecision, RetryPolicy
 if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
 
-    from bms_warehouse.resources import ResourceDescription
-
 
 def positive_number(variable: str, default: float) -> float:
     """Return a number from the environment; raise `ValueError` that names the variable."""
@@ -232,17 +230,17 @@ def details_param(record: str, fields: str) -> dict[str, Param]:
     }
 
 
-def details_level_param(resource: ResourceDescription) -> dict[str, Param]:
+def details_level_param(name: str) -> dict[str, Param]:
     """Return the param that decides which details are stored, for a resource with private fields."""
     return {
-        resource.details_level: Param(
+        name: Param(
             None,
             type=["null", "string"],
             enum=[None, "off", "directory", "full"],
             title="Details",
             description="off: the fields of the list. directory: adds the other fields of the detail,"
             " except private fields. full: adds the private fields, in bms_private. Empty:"
-            f" BMS_{resource.details_level.upper()}.",
+            f" BMS_{name.upper()}.",
         )
     }
 
