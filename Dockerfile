@@ -36,7 +36,7 @@ RUN useradd --uid 50000 --gid 0 --no-create-home --home-dir /opt/airflow airflow
 # The Helm chart's health checks call this path.
 RUN printf '#!/bin/sh\nexec "$@"\n' > /entrypoint && chmod 755 /entrypoint
 COPY --from=build /opt/venv /opt/venv
-# The DAGs of the wheel in Airflow's own folder; mount further DAGs beside them.
+# The DAGs of the wheel in Airflow's own folder; mount further DAGs next to them.
 RUN bms dags --write /opt/airflow/dags/bms
 COPY deploy/setup /opt/bms/setup
 WORKDIR /opt/airflow

@@ -142,7 +142,7 @@ def _up(stack: Stack, signals: SignalHandler) -> None:
     program = browser.command(os.environ, sys.platform, on_terminal=progress.on_terminal)
     opened = browser.open_page(program, board) if program else None
     if opened:
-        progress.print(f"The board opens in {program}; BROWSER= (empty) prevents it.\n")
+        progress.print(f"The board opens in {program}; set BROWSER= (empty) to prevent this.\n")
     while True:
         signals.pause()
         stack.check()

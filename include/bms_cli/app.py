@@ -154,7 +154,7 @@ def health(
     except OSError as error:
         show_error(
             f"bms health: {file} can't be written ({error.strerror}), so each run notifies the outage "
-            "again: name a file that outlasts the run with --memory"
+            "again. Set --memory to a file that persists between runs"
         )
         code = checks.UNKNOWN
     finally:
@@ -164,7 +164,7 @@ def health(
 
 @app.command()
 def rebuild(url: Url, data_root: DataRoot, as_json: Json = False) -> None:
-    """Load the invoice tables again from the stored responses, in one transaction.
+    """Reload the invoice tables from the stored responses, in one transaction.
 
     Exits with 1 and changes nothing if responses are missing or damaged, or the warehouse does not answer.
     """
@@ -194,7 +194,7 @@ def rebuild(url: Url, data_root: DataRoot, as_json: Json = False) -> None:
     if as_json:
         show_json({"steps": rebuilt.steps, "sha256": rebuilt.after, "same_rows": same})
     else:
-        rows = "the same rows as before" if same else "other rows than before"
+        rows = "the same rows as before" if same else "the rows differ from before"
         show(f"Loaded {rebuilt.steps} steps again: {rows} (sha256 {rebuilt.after}).")
 
 
@@ -204,12 +204,12 @@ def erase(
     record_id: Annotated[str, typer.Argument(metavar="ID", help="Id in the service.")],
     url: Url,
     data_root: DataRoot,
-    for_good: Annotated[bool, typer.Option("--for-good", help="Erase what was found.")] = False,
+    for_good: Annotated[bool, typer.Option("--for-good", help="Erase the found data.")] = False,
     as_json: Json = False,
 ) -> None:
     """Find the data of one record in warehouse and files, and erase it with --for-good.
 
-    Erase the record in the service first, or the next sync stores it again. Exits with 1 if the
+    Delete the record in the service first; otherwise the next sync stores it again. Exits with 1 if the
     warehouse does not answer or a sync of the resource runs, and with 3 if nothing was found.
     """
     from bms_flows.mirror.resources import MIRRORED
@@ -243,7 +243,7 @@ def erase(
             show(line)
     if found.is_empty:
         show_error(
-            f"Nothing was found of {resource} {record_id}: check the id, --url and --data-root."
+            f"No data of {resource} {record_id} was found: check the id, --url and --data-root."
         )
         raise typer.Exit(NOTHING_FOUND)
     if not as_json:
@@ -291,8 +291,8 @@ def dags(
 ) -> None:
     """List the DAGs, or write their files to a folder of a DAG bundle.
 
-    A file imports its DAG from the installed package, so that an upgrade of the package needs no new
-    files. Exits with 1 and writes nothing if the folder has other files of these names.
+    Each file imports its DAG from the installed package, so an upgrade of the package needs no new
+    files. Exits with 1 and writes nothing if the folder has files of these names with other content.
     """
     try:
         files = dag_files.write(write) if write else []

@@ -34,7 +34,7 @@ def write(folder: Path) -> list[Path]:
     ]
     if foreign:
         raise ForeignFile(
-            f"{folder} has other files of these names: {', '.join(foreign)}. Nothing was written."
+            f"{folder} has files of these names with other content: {', '.join(foreign)}. Nothing was written."
             " Choose an empty folder, or move these files away."
         )
     folder.mkdir(parents=True, exist_ok=True)

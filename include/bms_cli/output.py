@@ -54,7 +54,7 @@ def show_health(report: dict[str, Any]) -> None:
     if never:
         show(
             f"Never ran: {', '.join(never)}. Until its first run, a flow has no freshness target and raises"
-            " no alarm. The warehouse does not show whether a DAG is paused: unpause those that you use with"
+            " no alarm. The warehouse does not show whether a DAG is paused: unpause the DAGs that you use with"
             " `airflow dags unpause <DAG id>`, and leave the others paused."
         )
     if reason := report.get("reason"):

@@ -266,4 +266,4 @@ def describe(found: PersonalData, data_root: UPath) -> Iterator[str]:
         name = path.path.removeprefix(data_root.path).lstrip("/")
         yield f"  file {name}, incomplete, left by a killed process"
     if found.drops:
-        yield f"  in drops {', '.join(map(str, found.drops))}; their files contain other people too"
+        yield f"  in drops {', '.join(map(str, found.drops))}; their files also contain other persons' data"

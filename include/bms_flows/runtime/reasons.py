@@ -56,23 +56,23 @@ ROW_FAULTS = {
     "not_an_object": Reason("The row is not a JSON object.", REPORT),
     "missing_key": Reason("The row has no identifier.", REPORT),
     "missing_money": Reason("An amount is absent or null.", REPORT),
-    "bad_type": Reason("A key or amount has another type.", REPORT),
+    "bad_type": Reason("A key or an amount has another type than the interface describes.", REPORT),
     "bad_integer": Reason("A number does not fit 64 bits.", REPORT),
     "bad_amount": Reason("An amount has too many digits to be stored exactly.", REPORT),
     "bad_boolean": Reason("A value is neither true nor false.", REPORT),
     "bad_date": Reason("A date can't be read.", REPORT),
     "bad_datetime": Reason("A date-time can't be read.", REPORT),
     "bad_json": Reason("A structure can't be stored.", REPORT),
-    "bad_text": Reason("A text contains a NUL.", "Correct the field in the service."),
+    "bad_text": Reason("A text contains a NUL character.", "Correct the field in the service."),
     "forbidden": Reason(
-        "The service forbids the detail of a row that its list shows (403).",
+        "The service forbids reading the detail of a row that its list contains (403).",
         "Ask the service's owner for the right to read the record.",
     ),
     "unavailable": Reason(
-        "The service fails to give the detail of this row: an error, or an unreadable response.",
+        "The service does not return the detail of this row: an error, or an unreadable response.",
         REPORT,
     ),
-    "other_record": Reason("The detail shows the identifier of another row.", REPORT),
+    "other_record": Reason("The detail has the identifier of another row.", REPORT),
     "duplicate_id": Reason(
         "The same identifier appears more than once; one of the rows is loaded.", COMPARE
     ),
@@ -84,7 +84,7 @@ MIRROR_REASONS = {
     "unstable": Reason(
         "The list kept changing during the read: no two passes agree. The rows read are loaded; no "
         "row is marked as missing.",
-        "Nothing to do: the next run reads again. If the alarm stays, run at a quieter time.",
+        "Nothing to do: the next run reads again. If the alarm stays open, schedule the DAG for an hour with fewer changes.",
     ),
     "many_gone": Reason(
         "More rows than usual are missing at once. The rows read are loaded; no row is marked as "
@@ -111,11 +111,11 @@ ALARMS = {
     ),
     "unstable": Reason(
         "The list kept changing during each read: no row was marked as missing.",
-        "Run at a quieter time of the service.",
+        "Schedule the DAG for an hour with fewer changes.",
     ),
     "partial": Reason(
-        "Not all work is done: rows of a drop or requests of an audit are left.",
-        "Read the drop's report or the task's log for the rows that are left and the reason.",
+        "Work is left: rows of a drop, or requests of an audit.",
+        "Read the drop's report, or the task's log, for what is left and why.",
     ),
     "overdue": Reason(
         "A run has not ended within its time limit.",
@@ -143,8 +143,8 @@ ALARMS = {
         "Check the days and reasons in bms.reconciliation; compare one day by hand.",
     ),
     "audit_cycle": Reason(
-        "At the current rate the self-audit needs too long to compare everything once.",
-        "Raise BMS_AUDIT_REQUESTS, or accept the cycle with BMS_AUDIT_CYCLE_DAYS.",
+        "At the current rate, the self-audit takes too long to compare everything once.",
+        "Raise BMS_AUDIT_REQUESTS, or raise BMS_AUDIT_CYCLE_DAYS to accept the cycle.",
     ),
     "warehouse_unreachable": Reason(
         "The warehouse does not answer: the freshness of the data is unknown.",
@@ -173,11 +173,11 @@ AUDIT_REASONS = {
     ),
     "languages_differ": Reason(
         "Requests in English return other rows or values than requests in French.",
-        "Set BMS_LANGUAGE to the language that is right, and inform the service's owner.",
+        "Set BMS_LANGUAGE to the correct language, and inform the service's owner.",
     ),
     "page_sizes_differ": Reason(
         "A list returns other rows on small pages than on large ones.",
-        "Set page_size of the connection to the size that is right, and inform the service's owner.",
+        "Set page_size of the connection to the correct size, and inform the service's owner.",
     ),
     "detail_differs": Reason(
         "A record's detail differs from its list row.",
@@ -207,7 +207,7 @@ AUDIT_REASONS = {
         "Read code and field in bms.quarantine, and correct the rows in the service.",
     ),
     "detail_unreadable": Reason(
-        "A record's detail is invalid, or the service fails to give it.",
+        "A record's detail is invalid, or the service does not return it.",
         "Read code and field of the row's detail in bms.quarantine, and correct it in the service.",
     ),
     "never_read": Reason(
@@ -216,7 +216,7 @@ AUDIT_REASONS = {
         "Run invoice_extraction with these days, or wait: each run reads some of them.",
     ),
     "budget_spent": Reason(
-        "The audit's request budget (BMS_AUDIT_REQUESTS) ended before these rows were compared.",
+        "The audit's request budget (BMS_AUDIT_REQUESTS) was spent before these rows were compared.",
         "Nothing to do: the next audit continues elsewhere. Raise BMS_AUDIT_REQUESTS for more.",
     ),
     "not_answered": Reason(

@@ -187,7 +187,7 @@ READING_FAULTS = {
         "Excel affiche une erreur dans cette cellule.",
         "Excel shows an error in this cell.",
         "Corriger la formule, ou la remplacer par la valeur voulue.",
-        "Correct the formula, or replace it by the intended value.",
+        "Correct the formula, or replace it with the intended value.",
     ),
     "formula_as_text": FaultText(
         "La cellule commence par =, comme une formule.",
@@ -199,7 +199,7 @@ READING_FAULTS = {
         "La formule n'a pas de valeur enregistrée.",
         "The file has no stored value for the formula.",
         "Ouvrir le fichier dans Excel et l'enregistrer, ou remplacer la formule par sa valeur.",
-        "Open the file in Excel and save it, or replace the formula by its value.",
+        "Open the file in Excel and save it, or replace the formula with its value.",
     ),
     "unread_format": FaultText(
         "Le format de la cellule {cell} n'est pas lu : {format}.",
