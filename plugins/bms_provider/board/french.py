@@ -97,10 +97,10 @@ ERRORS: Final[Mapping[str, str]] = {
     "Page not found. Check the address, or start from the board.": "Page introuvable. Vérifiez l'adresse, ou partez du tableau de bord.",
     "Drop not found. Check its number in the list of drops.": "Dépôt introuvable. Vérifiez son numéro dans la liste des dépôts.",
     "The drop has no plan with this id. Open the drop's page for its plans.": "Ce dépôt n'a pas ce plan. Ses plans sont sur la page du dépôt.",
-    "The report has no file of this name. It may be past its retention.": "Le compte rendu n'a pas ce fichier, ou sa durée de conservation est dépassée. Voyez la page du dépôt, ou demandez à votre exploitation.",
-    "You may not view this DAG. Ask an Airflow administrator for access.": "Vous n'avez pas accès à ce traitement. Demandez ce droit à votre exploitation.",
-    "You may view none of these DAGs. Ask an Airflow administrator for access.": "Vous n'avez accès à aucun traitement du tableau de bord. Demandez ce droit à votre exploitation.",
-    "The page holds personal data: only users who may edit the DAG can read it. Ask an Airflow administrator for this right.": "Cette page contient des données personnelles : seules les personnes qui ont le droit de modifier le traitement la lisent. Demandez ce droit à votre exploitation.",
+    "The report has no file of this name. It may be past its retention.": "Le compte rendu n'a pas ce fichier, ou sa durée de conservation est dépassée. Voyez la page du dépôt, ou demandez à votre service informatique.",
+    "You may not view this DAG. Ask an Airflow administrator for access.": "Vous n'avez pas accès à ce traitement. Demandez ce droit à votre service informatique.",
+    "You may view none of these DAGs. Ask an Airflow administrator for access.": "Vous n'avez accès à aucun traitement du tableau de bord. Demandez ce droit à votre service informatique.",
+    "The page holds personal data: only users who may edit the DAG can read it. Ask an Airflow administrator for this right.": "Cette page contient des données personnelles : seules les personnes qui ont le droit de modifier le traitement la lisent. Demandez ce droit à votre service informatique.",
 }
 """Errors that HR users and approvers can meet, by the English text. Their language is unknown, so pages show both."""
 

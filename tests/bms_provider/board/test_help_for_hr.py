@@ -20,7 +20,13 @@ pytestmark = pytest.mark.usefixtures("report")
         ("viewer", "drops/1/files/rejected.csv", 403, "for this right", "ce droit à votre"),
         ("recruiter", "drops/1/files/none.csv", 404, "past its retention", "durée de conservation"),
         ("recruiter", "drops/1/plans/a1", 404, "drop&#39;s page", "sur la page du dépôt"),
-        ("nobody", "drops/1", 403, "Ask an Airflow administrator", "droit à votre exploitation"),
+        (
+            "nobody",
+            "drops/1",
+            403,
+            "Ask an Airflow administrator",
+            "droit à votre service informatique",
+        ),
         (None, "drops/1", 401, "Sign in to Airflow", "Connectez-vous à Airflow"),
     ],
 )

@@ -43,7 +43,7 @@ _FRENCH: Final = _Texts(
     none="aucune ligne",
     correct="Lignes rejetées : corrigez rejected.xlsx du compte rendu dans Excel et déposez-le.",
     decide="À décider : voir needs_review.csv.",
-    unread="La raison est dans le fichier rejected du compte rendu.",
+    unread="La raison est sur la page du dépôt.",
     links="Compte rendu : {report}\nTraitement : {run}",
 )
 _ENGLISH: Final = _Texts(
@@ -54,7 +54,7 @@ _ENGLISH: Final = _Texts(
     none="no row",
     correct="Rejected rows: correct the report's rejected.xlsx in Excel and drop it.",
     decide="To be decided: see needs_review.csv.",
-    unread="The reason is in the report's file rejected.",
+    unread="The reason is on the page of the drop.",
     links="Report: {report}\nRun: {run}",
 )
 

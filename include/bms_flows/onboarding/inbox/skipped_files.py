@@ -72,7 +72,7 @@ FRENCH: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "unreadable": (
         "Le fichier ne peut pas être lu.",
-        "Demander à l'exploitation d'en donner le droit de lecture à l'utilisateur d'Airflow.",
+        "Demander au service informatique d'en donner le droit de lecture à l'utilisateur d'Airflow.",
     ),
     "bad_name": (
         "Le nom est trop long, ou contient des caractères illisibles.",

@@ -71,7 +71,7 @@ def test_a_notice_of_a_refused_file_names_the_file_with_the_reason() -> None:
     refused = replace(DROP, state="refused")
     told = notice(refused, "employees", dict.fromkeys(COUNTS, 0), language="FR", **PLACES)
     assert told.title == "employees, dépôt 12\xa0: fichier refusé, aucune ligne"
-    assert told.body.splitlines()[0] == "La raison est dans le fichier rejected du compte rendu."
+    assert told.body.splitlines()[0] == "La raison est sur la page du dépôt."
     rows = {**COUNTS, "created": 0}
     told = notice(refused, "employees", rows, language="FR", **PLACES)
     assert told.title == "employees, dépôt 12\xa0: fichier refusé, 1 rejetée"
