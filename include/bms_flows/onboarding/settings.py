@@ -34,7 +34,7 @@ class OnboardingSettings(FlowSettings):
     create_timeout_s: float = 60
     """Timeout of one create in seconds, including connection and token."""
     check_max_age_s: float = 600
-    """Maximum age in seconds, when a row is sent, of the check that the service has no record of it."""
+    """Seconds for which a check that the service has no record of a row is valid; before sending, an older check is repeated."""
     list_page_size: int = 1000
     """Page size for lists of contacts and consultants; the service may return smaller pages."""
     lease_s: float = 60
