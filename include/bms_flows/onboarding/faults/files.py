@@ -39,7 +39,7 @@ READING_FAULTS = {
     # the file
     "bad_kind": FaultText(
         "Ce type de fichier n'est pas lu.",
-        "This kind of file is not read.",
+        "This kind of file is not supported.",
         "Enregistrer en .csv ou .xlsx, sans mot de passe.",
         "Save it as .csv or .xlsx, without a password.",
     ),
@@ -289,7 +289,7 @@ READING_FAULTS = {
         "Ce n'est pas une liste de nombres entiers.",
         "Not a list of whole numbers.",
         "Écrire par exemple 3|7.",
-        "Write for example 3|7.",
+        "Write, for example, 3|7.",
     ),
 }
 """By fault code. No text quotes a cell: cells are personal data."""

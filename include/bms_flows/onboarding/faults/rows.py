@@ -50,7 +50,7 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         "La cellule contient plus qu'un nom : civilité, parenthèse ou adresse e-mail.",
         "The cell holds more than a name: a title, brackets or an e-mail address.",
         "N'y laisser que le nom ; le reste a ses propres colonnes, par exemple Civilité.",
-        "Leave the name only; titles and addresses have their own columns.",
+        "Leave only the name; titles and addresses have their own columns.",
     ),
     "no_digit": FaultText(
         "La cellule ne contient aucun chiffre.",
@@ -74,7 +74,7 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         "La cellule contient un saut de ligne.",
         "The cell contains a line break.",
         "N'y laisser qu'une valeur, sans saut de ligne (Alt+Entrée) ; une ligne du fichier par personne.",
-        "Leave one value without a line break (Alt+Enter); one row for each person.",
+        "Leave one value without a line break (Alt+Enter), and use one row per person.",
     ),
     "lost_prefix": FaultText(
         "Le premier 0, ou le +, manque : Excel l'a sans doute retiré.",
@@ -154,7 +154,7 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
     ),
     "given_up": FaultText(
         "Abandonnée sur décision.",
-        "A reviewer gave the row up.",
+        "A reviewer gave up the row.",
         "Rien à faire ; si la ligne est déposée à nouveau, une nouvelle décision sera demandée.",
         "Nothing to do. If the row is dropped again, a reviewer decides again.",
     ),
@@ -251,12 +251,12 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
     ),
     "key_with_other_data": FaultText(
         "Envoyée sans réponse ; une fiche de cet identifiant porte d'autres données.",
-        "Sent without a response; a record with this key has different data.",
+        "The creation got no response; a record with this key has different data.",
         *DECIDE,
     ),
     "similar_without_key": FaultText(
         "Envoyée sans réponse ; une fiche ressemblante n'affiche pas son identifiant.",
-        "Sent without a response; a similar record does not show its key.",
+        "The creation got no response; a similar record does not show its key.",
         *DECIDE,
     ),
     "id_not_readable": FaultText(
@@ -266,17 +266,17 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
     ),
     "created_not_listed": FaultText(
         "Envoyée sans réponse ; le logiciel de gestion ne montre pas non plus les fiches créées au même moment.",
-        "Sent without a response; the service's lists also lack records created at that time.",
+        "The creation got no response; the service's lists also lack other records created then.",
         *DECIDE,
     ),
     "found_for_another_row": FaultText(
         "Envoyée sans réponse ; la fiche trouvée appartient à une autre ligne.",
-        "Sent without a response; the record found belongs to another row.",
+        "The creation got no response; the record found belongs to another row.",
         *DECIDE,
     ),
     "attempts_used": FaultText(
         "Envoyée plusieurs fois sans réponse ni trace.",
-        "Sent several times without a response; no record found.",
+        "Several attempts to create got no response; no record was found.",
         *DECIDE,
     ),
     "given_up_before": FaultText(
@@ -292,10 +292,10 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
     # not finished
     "in_flight_other_data": FaultText(
         "Une création pour cet identifiant, avec d'autres données, est en cours ou terminée.",
-        "A creation with this key and other data is in flight or done.",
+        "A creation with this key and other data is in progress or done.",
         *BY_HAND,
     ),
-    "in_flight": FaultText("Création en cours.", "The creation is in flight.", *LATER),
+    "in_flight": FaultText("Création en cours.", "The creation is in progress.", *LATER),
     "waits_for_manager": FaultText(
         "Attend la décision sur son responsable.",
         "Waiting for the decision on the manager.",
