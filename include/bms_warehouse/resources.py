@@ -70,6 +70,12 @@ class ResourceDescription:
     deadline_hours: float = 2
     """Hours after which a run counts as overdue."""
 
+    def __post_init__(self) -> None:
+        if self.private_columns and not self.has_detail:
+            raise ValueError(
+                f"{self.name}: private columns are filled from the detail, but has_detail is False"
+            )
+
     @property
     def key(self) -> str:
         """The field that identifies a record."""

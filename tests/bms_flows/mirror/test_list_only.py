@@ -9,7 +9,7 @@ from bms_flows.mirror.resource import RunOptions
 from bms_flows.mirror.resources import mirrored, source
 from bms_flows.mirror.run import TooManyRemovals
 from bms_sandbox.serve import Sandbox
-from bms_warehouse.resources import CONSULTANT
+from bms_warehouse.resources import CONSULTANT, EMPLOYEE
 from tests.bms_flows.mirror.environment import KINDS, Mirror
 
 LISTED = mirrored(replace(CONSULTANT, has_detail=False))
@@ -59,3 +59,9 @@ def test_half_a_response_removes_no_row(sandbox: Sandbox, mirror: Mirror) -> Non
 def test_a_description_without_its_records_is_refused_with_the_remedy() -> None:
     with pytest.raises(LookupError, match=r"records of list_offers: add .* has_detail=False"):
         mirrored(replace(CONSULTANT, plural="offers"))
+
+
+def test_private_columns_need_a_detail() -> None:
+    """Otherwise, their restricted table would stay empty."""
+    with pytest.raises(ValueError, match="employee: private columns are filled from the detail"):
+        replace(EMPLOYEE, has_detail=False)

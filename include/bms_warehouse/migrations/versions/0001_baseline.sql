@@ -3,7 +3,7 @@
 create schema if not exists bms;
 create schema bms_private;
 comment on schema bms is 'Data of the Business Management Service.';
-comment on schema bms_private is 'Personal data of employees; filled with employee_details=full only.';
+comment on schema bms_private is 'Restricted personal data; filled with the detail level `full` only.';
 comment on table bms.schema_version is 'The migration that this schema is at.';
 comment on column bms.schema_version.version_num is 'Number of the migration.';
 
