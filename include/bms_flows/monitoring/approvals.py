@@ -25,7 +25,7 @@ from bms_warehouse.tables import creation_plan
 log = logging.getLogger(__name__)
 
 ALARM: Final = "approval_waits"
-ANSWERED: Final = "The plan was approved or rejected."
+ANSWERED: Final = "The request was answered or has expired."
 
 
 def notify(

@@ -1,7 +1,8 @@
 """Freshness of each flow: the age of its last complete load in `bms.step_run`, compared with its target.
 
-Only complete loads count. A load that is partial, unstable, held for review or failed does not count,
-nor does a load that covers only older days or a part of a list, nor a run of a backfill.
+Only complete loads count. A load that is partial, unstable, held for review or failed does not count
+(if only some days are held, the published days count), nor does a load that covers only older days or
+a part of a list, nor a run of a backfill.
 """
 
 from collections.abc import Iterable, Sequence
