@@ -189,6 +189,12 @@ READING_FAULTS = {
         "Corriger la formule, ou la remplacer par la valeur voulue.",
         "Correct the formula, or replace it with the intended value.",
     ),
+    "empty_marker": FaultText(
+        "La cellule contient ce qu'un programme écrit pour une cellule vide (NULL, NaN).",
+        "The cell has the word that programs write for an empty cell (NULL, NaN).",
+        "Vider la cellule.",
+        "Clear the cell.",
+    ),
     "formula_as_text": FaultText(
         "La cellule commence par =, comme une formule.",
         "The cell starts with =, as a formula does.",

@@ -52,6 +52,18 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         "N'y laisser que le nom ; le reste a ses propres colonnes, par exemple Civilité.",
         "Leave only the name; titles and addresses have their own columns.",
     ),
+    "not_letters": FaultText(
+        "Un nom a des lettres, des espaces, des tirets et des apostrophes, pas d'autres signes.",
+        "A name has letters, spaces, hyphens and apostrophes, and no other signs.",
+        "N'y laisser que le nom d'une seule personne.",
+        "Leave the name of one person only.",
+    ),
+    "mixed_alphabets": FaultText(
+        "Un mot mêle deux alphabets, par exemple une lettre cyrillique et des lettres latines.",
+        "A word mixes two alphabets, such as a Cyrillic letter and Latin letters.",
+        "Retaper la valeur.",
+        "Type the value again.",
+    ),
     "no_digit": FaultText(
         "La cellule ne contient aucun chiffre.",
         "The cell has no digit.",

@@ -9,33 +9,35 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.reading.sheet import Row
 from bms_flows.onboarding.resources.addresses import (
-    email_address,
     is_france,
+    is_plain_address,
     is_short_postal_code,
     lacks_prefix,
     region_of,
 )
+from bms_flows.onboarding.resources.alphabets import is_written_as_name, mixes_alphabets
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.runtime.settings import InvalidSetting
 
 VARIABLE = "BMS_RULES"
 DEFAULT = Path(__file__).with_name("rules.toml")
 
-VERSION = 4
+VERSION = 5
 """Version of the planning code; raise it when the same file would produce other plans."""
 
 _NOT_A_NAME = re.compile(
-    r"(?:m\.|(?:mr|mrs|ms|mme|mlle)\.?\s|(?:monsieur|madame|mademoiselle)\s)|.*[@()\[\]]",
+    r"(?:m\.|(?:ir|ing|mw|me)\.\s|(?:mr|mrs|ms|mme|mlle|dr|prof|dhr|mevr)\.?\s"
+    r"|(?:monsieur|madame|mademoiselle|docteur|professeur|maître|de heer|mevrouw|herr|frau)\s)"
+    r"|.*(?:[@()\[\]]|\s(?:et|and|und|ou)\s)",
     re.IGNORECASE | re.DOTALL,
 )
-"""A form of address before the name; an e-mail address; a remark such as "(née Martin)"."""
+"""A title before the name; an e-mail address; a remark such as "(née Martin)"; two persons."""
 
 
 @dataclass(frozen=True)
@@ -107,14 +109,16 @@ def validate(row: Row, rules: Rules) -> list[Fault]:
         if name in rules.ranges:
             low, high = rules.ranges[name]
             if not low <= value <= high:  # type: ignore[operator]  # read as a number
-                details = {"least": f"{low:g}", "most": f"{high:g}"}
+                details = {"least": f"{low:.15g}", "most": f"{high:.15g}"}
                 faults.append(Fault("out_of_range", row.line, field=name, details=details))
         if name in rules.lengths and len(str(value)) > rules.lengths[name]:
             details = {"most": str(rules.lengths[name])}
             faults.append(Fault("too_long", row.line, field=name, details=details))
         if name in single_line and isinstance(value, str) and "\n" in value:
             faults.append(Fault("line_break", row.line, field=name))
-        if code := _held_fault(name, row, rules.resource):
+        if name in single_line and mixes_alphabets(str(value)):
+            faults.append(Fault("mixed_alphabets", row.line, field=name))
+        elif code := _held_fault(name, row, rules.resource):
             faults.append(Fault(code, row.line, field=name))
     return faults + _unnamed_objects(row, rules.resource) + _reversed_dates(row, rules.resource)
 
@@ -123,9 +127,10 @@ def _held_fault(name: str, row: Row, resource: Resource) -> str | None:
     """Return the code of what is wrong with a name, address or number, by what its field holds."""
     holds, text = resource.by_name[name].holds, str(row.values[name])
     if holds == "name":
-        return "not_a_name" if _NOT_A_NAME.match(text) else None
+        more = "not_a_name" if _NOT_A_NAME.match(text) else None
+        return more or (None if is_written_as_name(text) else "not_letters")
     if holds == "email":
-        return "bad_email" if email_address(text) is None else None
+        return None if is_plain_address(text) else "bad_email"
     if holds in (None, "percent"):
         return None
     if text.startswith(("'", "\u2019")):
@@ -155,11 +160,11 @@ def _unnamed_objects(row: Row, resource: Resource) -> list[Fault]:
 
 
 def _reversed_dates(row: Row, resource: Resource) -> list[Fault]:
-    """Return a fault for each date that is not before the date that it should precede."""
+    """Return a fault for each date or year that is not before the one that it should precede."""
     found = []
     for earlier, later in resource.in_order:
         first, last = row.values.get(earlier), row.values.get(later)
-        if isinstance(first, date) and isinstance(last, date) and first >= last:
+        if first and last and first >= last:  # type: ignore[operator]  # both dates, or both years
             details = {"other": resource.by_name[later].label}
             found.append(Fault("dates_reversed", row.line, field=earlier, details=details))
     return found

@@ -39,11 +39,22 @@ BOOLEANS: Final = {
     **dict.fromkeys(("non", "n", "faux", "false", "no", "0"), False),
 }
 _ERROR: Final = re.compile(
-    r"#(?:N/A|VALUE!|VALEUR!|REF!|NAME\?|NOM\?|DIV/0!|NUM!|NOMBRE!|NULL!|NUL!|SPILL!|CALC!|#{3,})",
+    r"#(?:N/A|N/B|NV|[A-ZÄÖÜ]{3,12}[!?]|DIV/0!|DEEL/0!|#{3,})|Err:[0-9]{3}|Loading\.\.\.",
     re.IGNORECASE,
 )
+"""What Excel in several languages, LibreOffice and Google Sheets show in place of a value."""
+_EMPTY: Final = frozenset({"NULL", "null", "(null)", "NaN", "NaT", "<NA>", "undefined"})
+"""What programs write for an empty cell. A person may be called Null, so the case counts."""
+_AS_DECIMAL: Final = re.compile(r"\+?[0-9]+\.0")
 _ALLOWED: Final = "\n\r\t"
-_SPACES: Final = str.maketrans(dict.fromkeys("\xa0\u2007\u2009\u202f", " "))
+_PLAIN: Final = str.maketrans(
+    {
+        **dict.fromkeys("\xa0\u2007\u2009\u202f\u3000", " "),
+        **dict.fromkeys("\u2010\u2011", "-"),
+        **{char: unicodedata.normalize("NFKC", char) for char in "\ufb00\ufb01\ufb02\ufb03\ufb04"},
+    }
+)
+"""Spaces, hyphens and ligatures (ff, fi, …) that look like plain ones."""
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
 _NAMED: Final = 5
 """Maximum number of cells that a fault names."""
@@ -111,6 +122,8 @@ def check_text(text: str, *, western: bool, limit: int) -> None:
         raise ReadError("formula_as_text")
     if _ERROR.fullmatch(text):
         raise ReadError("excel_error")
+    if text in _EMPTY:
+        raise ReadError("empty_marker")
     if broken(text, western=western):
         raise ReadError("mojibake")
     if not text.isprintable() and any(
@@ -130,6 +143,8 @@ def value(cell: Cell, field: Field, evidence: Evidence) -> Value:
     text = cell.strip()
     if field.holds == "percent":
         text = text.removesuffix("%").rstrip()
+    if field.holds in ("number", "phone", "postal_code") and _AS_DECIMAL.fullmatch(text):
+        raise ReadError("not_text")
     return _READERS[field.kind](text, evidence)
 
 
@@ -138,8 +153,8 @@ def _text(text: str, _: Evidence) -> str:
         raise ReadError("scientific_notation")
     if dates.MADE_BY_EXCEL.fullmatch(text):
         raise ReadError("not_text")
-    # One form of é, one line break and one space: no visible difference.
-    return re.sub("\r\n?", "\n", unicodedata.normalize("NFC", text)).translate(_SPACES)
+    # One form of é, one line break, one space, one hyphen: no visible difference.
+    return re.sub("\r\n?", "\n", unicodedata.normalize("NFC", text)).translate(_PLAIN)
 
 
 def _boolean(text: str, _: Evidence) -> bool:

@@ -21,6 +21,14 @@ _LOST: Final = re.compile(r"(?<![^\s'’-])[^\W\d_]+(?:[’'-][^\W\d_]+)*\?[^\W\
 """A question mark inside a word: a program had no such letter."""
 
 
+_ESCAPED: Final = re.compile(
+    r"=[CE][0-9A-F]=[89AB][0-9A-F]|\\u00[0-9a-f]{2}"
+    r"|&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]{2,5}|#x[0-9a-f]{2,4}"
+    r"|[a-z]{1,2}(?:acute|grave|circ|uml|cedil|tilde|lig|ring));",
+    re.IGNORECASE,
+)
+"""Signs that a vCard (=C3=A9), a web page (&eacute;) or JSON writes for others."""
+
 _NO_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 _APOSTROPHES: Final = "’‘´·"
 _DASHES: Final = "–—…"
@@ -51,6 +59,8 @@ def broken(text: str, *, western: bool = False) -> bool:
     `western`: the text was decoded as Windows-1252, which accepts almost any bytes, so that other 8-bit
     encodings are recognised by the letters they leave.
     """
+    if _ESCAPED.search(text):
+        return True
     if text.isascii():
         return "?" in text and _LOST.search(text) is not None
     return (

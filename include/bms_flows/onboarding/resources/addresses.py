@@ -34,6 +34,16 @@ def email_address(text: Any) -> str | None:
     return f"{local}@{known}" if "." in known else None
 
 
+def is_plain_address(text: str) -> bool:
+    """Return whether a text is a single address without signs that only look like an address's."""
+    return (
+        email_address(text) is not None
+        and not text.rstrip().endswith(".")
+        and all(char.isascii() or char.isalnum() for char in text.strip())
+        and unicodedata.is_normalized("NFKC", text)
+    )
+
+
 @lru_cache(4096)  # encoding is slow, and the contacts of a client share a domain
 def _domain(text: str) -> str:
     """Return a domain in IDNA 2008 form, empty if it is invalid."""

@@ -39,6 +39,7 @@ def consultant(region: str = "FR") -> Resource:
         label_fields=("email", "phone_mobile_number", "last_name"),
         arrays={"skills": "id", "languages": "code"},
         region=region,
+        in_order=(("birth_year", "work_start_year"),),
         always_compared=True,
         advice=ADVICE,
         fields=FIELDS,

@@ -62,7 +62,7 @@ class Resource:
     rules file overrides them. `key` fields identify a record before the service assigns an id.
     The first filled field of `label_fields` identifies a row to HR users. `arrays` maps the arrays
     of the body to the key of their objects. `region` is the country of phone numbers without a
-    prefix. `in_order` are pairs of dates, the earlier one first. `always_compared`: compare a row
+    prefix. `in_order` are pairs of dates or years, the earlier one first. `always_compared`: compare a row
     with its record at every drop of the row. `advice` is part of the inbox's instructions, in French
     and English.
     """
