@@ -27,7 +27,6 @@ from bms_provider.operators.access import BmsCheckAccessOperator
     doc_md=policy.documentation(__doc__, "employee_directory"),
     max_active_runs=1,
     allowed_run_types=policy.WITHOUT_WINDOW,
-    is_paused_upon_creation=True,
     params={
         "entities": policy.ENTITIES,
         **policy.details_level_param("employee_details"),

@@ -30,8 +30,7 @@ WATCHDOG_TASK = {
     doc_md=policy.documentation(__doc__, "freshness_watchdog"),
     max_active_runs=1,
     allowed_run_types=policy.WITHOUT_WINDOW,
-    is_paused_upon_creation=False,
-    **policy.dag_arguments("housekeeping"),
+    **policy.dag_arguments("housekeeping", paused=False),
 )
 def freshness_watchdog() -> None:
     """Check freshness and the pool, send alarms and recoveries."""

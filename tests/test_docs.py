@@ -382,3 +382,17 @@ def test_the_page_of_licences_lists_packages_of_the_lock() -> None:
     write = "run .venv/bin/python scripts/licences"
     assert needed <= {*listed}, write
     assert {*listed} <= {canonicalize_name(name) for name in locked}, write
+
+
+def test_the_wheel_installs_next_to_the_login_of_airflow_3_2(project: Path) -> None:
+    """The FAB auth manager of Airflow 3.2.2 has Flask-Limiter 3.12, which needs rich below 14."""
+    declared = tomllib.loads((project / "pyproject.toml").read_text())["project"]["dependencies"]
+    (rich,) = (each for each in map(Requirement, declared) if each.name == "rich")
+    assert rich.specifier.contains("13.9.4")
+
+
+def test_no_guide_names_a_dag_folder_like_a_package() -> None:
+    """With an `__init__.py` and its parent on the path, `dags/bms` hides the package `bms`."""
+    folders = re.findall(r"bms dags --write (\S+?)`", GUIDES)
+    assert folders
+    assert "bms" not in {Path(each).name for each in folders if not each.startswith("/")}

@@ -265,6 +265,8 @@ def _refusal(endpoint: Endpoint, status: int) -> BmsError:
         return Redirected(endpoint, f"unexpected status ({status})", status=status)
     if endpoint.name == "request_token":
         text = f"refused ({status}); check client id, application id and secret"
+        if status in {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED}:
+            text = f"refused ({status}); check the base URL, which ends before /v1"
         return TokenRefused(endpoint, text, status=status)
     if endpoint.name == "list_client_invoices" and status in RANGE_REFUSALS:
         text = f"refused ({status}); a shorter range may succeed"

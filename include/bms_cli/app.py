@@ -299,6 +299,10 @@ def dags(
     except dag_files.ForeignFile as error:
         show_error(f"bms dags: {error}")
         raise typer.Exit(FAILED) from None
+    except OSError as error:
+        text = f"cannot write to {write}: {error.strerror}. Choose a folder that this user may write"
+        show_error(f"bms dags: {text}")
+        raise typer.Exit(FAILED) from None
     if as_json:
         show_json({"dags": [*FLOWS], "files": [str(file) for file in files]})
         return

@@ -22,7 +22,8 @@ def connected(url: str, consequence: str = "") -> Iterator["Engine"]:
     try:
         yield engine
     except WarehouseError as error:
-        show_error(f"{consequence}The warehouse does not answer: {error}")
+        outcome = "refused a statement" if error.sqlstate else "does not answer"
+        show_error(f"{consequence}The warehouse {outcome}: {error}")
         raise typer.Exit(FAILED) from None
     finally:
         engine.dispose()

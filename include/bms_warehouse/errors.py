@@ -1,5 +1,6 @@
 """Database errors without row data, which PostgreSQL's own texts contain."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
@@ -13,9 +14,22 @@ TRANSIENT = ("08", "25006", "25P03", "40", "53", "55", "57")
 DISK_FULL = "53100"
 READ_ONLY = "25006"
 CANCELED = "57014"
+DENIED = "42501"
 
 OF_POOLERS = ("unsupported startup parameter", "support command-line options")
 """Parts of the texts with which PgBouncer and RDS Proxy refuse the settings of a session."""
+
+CAUSES = (
+    (r"password authentication failed|role .* does not exist", "check user and password"),
+    (r"database .* does not exist", "the database does not exist; create it, or check its name"),
+    (r"no pg_hba.conf entry", "pg_hba.conf permits no login of this user from this machine"),
+    (r"Connection refused", "no server listens at the address; check host and port"),
+    (
+        r"resolve host|translate host name|Name or service not known",
+        "the host is unknown; check it, and percent-encode special characters of the password",
+    ),
+)
+"""Parts of libpq's texts, which have no code, and what to check."""
 
 NOT_MIGRATED = ("3F000", "42P01", "42703")
 """SQLSTATEs of a missing schema, table or column."""
@@ -28,10 +42,7 @@ class WarehouseError(psycopg.Error):
         self.retriable = error.sqlstate is None or error.sqlstate.startswith(TRANSIENT)
         if error.sqlstate is None:
             # libpq reports a refused login without a code too; its text is omitted.
-            super().__init__(
-                "no connection to PostgreSQL: check that the server runs at the configured address, "
-                "and check user, password and database"
-            )
+            super().__init__(f"no connection to PostgreSQL: {_cause(str(error))}")
             return
         parts = (error.diag.schema_name, error.diag.table_name, error.diag.column_name)
         location = ".".join(part for part in parts if part)
@@ -81,10 +92,24 @@ class EncodingUnsupported(WarehouseError):
         self.retriable = False
 
 
+def _cause(text: str) -> str:
+    """Return what to check if no connection opened; `text` may be in the language of the server."""
+    anything = (
+        "check that the server runs at the configured address, "
+        "and check user, password and database"
+    )
+    return next((cause for pattern, cause in CAUSES if re.search(pattern, text)), anything)
+
+
 def _remedy(sqlstate: str) -> str:
     """Return the remedy of an error after a semicolon, or an empty text."""
     if sqlstate in NOT_MIGRATED:
         return "; migrate the warehouse: bms migrate"
+    if sqlstate == DENIED:
+        return (
+            "; the user lacks a privilege: connect as the owner of the tables, and for bms migrate "
+            "as the owner of the database"
+        )
     if sqlstate == CANCELED:
         return (
             "; usually the statement_timeout of the role, the database or the address: raise it for "

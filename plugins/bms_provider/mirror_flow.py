@@ -57,7 +57,6 @@ def mirror(dag_id: str) -> DAG:
         doc_md=policy.documentation(text, dag_id),
         max_active_runs=1,
         allowed_run_types=policy.WITHOUT_WINDOW,  # type: ignore[arg-type]  # Airflow takes names, too
-        is_paused_upon_creation=True,
         params=_params(resource),
         **policy.dag_arguments(
             resource.plural,

@@ -163,8 +163,12 @@ def documentation(text: str | None, dag_id: str) -> str:
     return f"{text}\n**A run**\n{steps}\n\n[Runs, counts and alarms on the board]({addresses.airflow()}{page})\n"
 
 
-def dag_arguments(*tags: str, deadline: timedelta | None = None) -> dict[str, Any]:
+def dag_arguments(
+    *tags: str, deadline: timedelta | None = None, paused: bool = True
+) -> dict[str, Any]:
     """Return the arguments of `@dag` that all DAGs share.
+
+    A new DAG starts paused, even if `dags_are_paused_at_creation` is false, unless `paused` is false.
 
     An alarm reports a task that failed after its last retry, and a run that has not ended `deadline`
     after it was queued. When slots become free, Airflow queues the tasks of drops (tag ``drops``)
@@ -179,6 +183,7 @@ def dag_arguments(*tags: str, deadline: timedelta | None = None) -> dict[str, An
     return {
         **({"deadline": alert} if alert else {}),
         "catchup": False,
+        "is_paused_upon_creation": paused,
         "tags": ["bms", *tags],
         "default_args": {
             "owner": "bms",

@@ -32,6 +32,16 @@ def test_a_foreign_file_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFi
     assert [file.read_text() for file in tmp_path.iterdir()] == ["mine"]
 
 
+def test_a_folder_that_cannot_be_written_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "file" / "bms"
+    folder.parent.write_text("no folder")
+    assert main(["dags", "--write", str(folder)]) == 1
+    shown = " ".join(capsys.readouterr().err.split())
+    assert "Not a directory. Choose a folder that this user may write" in shown
+
+
 def test_without_a_folder_the_dags_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dags"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "invoice_extraction: Client invoices"

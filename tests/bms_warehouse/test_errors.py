@@ -3,6 +3,7 @@
 import os
 import traceback
 from socket import SHUT_RDWR, socket
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -56,11 +57,34 @@ def test_an_error_of_an_unmigrated_warehouse_names_the_command(postgres: str) ->
     assert not refusal.value.retriable
 
 
-def test_a_connection_error_names_the_settings_to_check(warehouse: Engine) -> None:
-    absent = database.connect(warehouse.url.set(database="absent").render_as_string(False))
-    with pytest.raises(WarehouseError, match="check user, password and database"), absent.connect():
-        pytest.fail("there is no such database")
+@pytest.mark.parametrize(
+    ("wrong", "advice"),
+    [
+        ({"database": "absent"}, "the database does not exist"),
+        ({"username": "absent"}, "check user and password"),
+        ({"host": "127.0.0.1", "port": 9, "query": {}}, "check host and port"),
+        ({"host": "absent.invalid", "query": {}}, "the host is unknown"),
+        ({"query": {"host": "/", "port": "9"}}, "the configured address"),
+    ],
+    ids=["database", "user", "port", "host", "socket"],
+)
+def test_a_connection_error_names_what_to_check(
+    warehouse: Engine, wrong: dict[str, Any], advice: str
+) -> None:
+    absent = database.connect(warehouse.url.set(**wrong).render_as_string(False))
+    with pytest.raises(WarehouseError, match=advice) as refusal, absent.connect():
+        pytest.fail("a connection opened")
+    assert "absent" not in str(refusal.value)
     absent.dispose()
+
+
+def test_a_missing_privilege_names_the_owner(warehouse: Engine) -> None:
+    with pytest.raises(WarehouseError, match="lacks a privilege: connect as the owner") as refusal:
+        with warehouse.begin() as connection:
+            connection.execute(text("create role stranger"))
+            connection.execute(text("set local role stranger"))
+            connection.execute(text("create schema denied"))
+    assert not refusal.value.retriable
 
 
 def test_a_broken_connection_is_retriable(warehouse: Engine) -> None:

@@ -55,8 +55,10 @@ def test_drops_that_wait_for_an_approval_do_not_block_other_drops(dags: dict[str
         assert dag.max_active_runs == policy.MAX_DROP_RUNS >= 2 * claim.AT_ONCE
 
 
-def test_the_watchdog_is_not_paused_upon_creation(dags: dict[str, Any]) -> None:
-    assert dags[WATCHDOG].is_paused_upon_creation is False
+def test_every_new_dag_except_the_watchdog_starts_paused(dags: dict[str, Any]) -> None:
+    """Whatever `dags_are_paused_at_creation` is: otherwise a new DAG would read, create or delete at once."""
+    found = {name: dag.is_paused_upon_creation for name, dag in dags.items()}
+    assert found == {name: name != WATCHDOG for name in dags}
 
 
 def test_only_the_dag_with_a_data_window_allows_backfills(dags: dict[str, Any]) -> None:

@@ -51,7 +51,7 @@ def remedy(error: BmsError) -> str:
 
     host = FIELDS["base_url"]
     if error.status in {404, 405}:
-        return f"A server responded, but not the service. Check {host} and its path."
+        return f"A server responded, but not the service. Check {host} and its path, without /v1."
     remedies: tuple[tuple[type[BmsError], str], ...] = (
         (
             errors.TokenRefused,
