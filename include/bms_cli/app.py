@@ -300,7 +300,9 @@ def dags(
         show_error(f"bms dags: {error}")
         raise typer.Exit(FAILED) from None
     except OSError as error:
-        text = f"cannot write to {write}: {error.strerror}. Choose a folder that this user may write"
+        text = (
+            f"cannot write to {write}: {error.strerror}. Choose a folder that this user may write"
+        )
         show_error(f"bms dags: {text}")
         raise typer.Exit(FAILED) from None
     if as_json:
