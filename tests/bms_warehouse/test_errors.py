@@ -79,10 +79,11 @@ def test_a_connection_error_names_what_to_check(
 
 
 def test_a_missing_privilege_names_the_owner(warehouse: Engine) -> None:
-    with pytest.raises(WarehouseError, match="lacks a privilege: connect as the owner") as refusal:
-        with warehouse.begin() as connection:
-            connection.execute(text("create role stranger"))
-            connection.execute(text("set local role stranger"))
+    refused = pytest.raises(WarehouseError, match="lacks a privilege: connect as the owner")
+    with warehouse.connect() as connection:
+        connection.execute(text("create role stranger"))
+        connection.execute(text("set local role stranger"))
+        with refused as refusal:
             connection.execute(text("create schema denied"))
     assert not refusal.value.retriable
 
