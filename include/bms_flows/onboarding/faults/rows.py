@@ -241,6 +241,11 @@ CREATION_FAULTS: Final[Mapping[str, FaultText]] = {
         "A record has this mobile phone under another name.",
         *DECIDE,
     ),
+    "same_name_and_phone": FaultText(
+        "Une fiche porte le même nom et le même mobile, écrits autrement ou dans une autre colonne.",
+        "A record has the same name and mobile phone, in another form or another column.",
+        *DECIDE,
+    ),
     "same_name_and_company": FaultText(
         "Une fiche porte le même nom et la même société.",
         "A record has the same name and company.",

@@ -14,6 +14,8 @@ import idna
 import phonenumbers
 from phonenumbers import PhoneNumberFormat, PhoneNumberType
 
+from bms_flows.onboarding.resources.loose import country_code
+
 _LIKE_MOBILES: Final = {PhoneNumberType.MOBILE, PhoneNumberType.FIXED_LINE_OR_MOBILE}
 """In some countries a number does not show whether it is a mobile number."""
 _NOT_IN_LOCAL_PARTS: Final = frozenset('()<>[]:;,\\"')
@@ -81,9 +83,10 @@ def is_short_postal_code(text: Any, country: Any) -> bool:
 
 def is_france(country: Any) -> bool:
     """Return whether a country's code or name is France's."""
-    return str(country).strip().casefold() in ("fr", "fra", "france")
+    return country_code(str(country)) == "FR"
 
 
+@lru_cache(4096)  # several match rules read the same number
 def mobile_number(text: Any, region: str | None) -> str | None:
     """Return a mobile number in E.164; None for a landline or an invalid number."""
     number = _parsed(text, region)
@@ -93,9 +96,8 @@ def mobile_number(text: Any, region: str | None) -> str | None:
 
 
 def region_of(values: Mapping[str, Any], region: str) -> str:
-    """Return the country of a row or record if its `country` is an ISO code, else `region`."""
-    code = str(values.get("country") or "").strip().upper()
-    return code if code in phonenumbers.SUPPORTED_REGIONS else region
+    """Return the country of a row or record by its code or name, `region` if it is unknown."""
+    return country_code(str(values.get("country") or "")) or region
 
 
 def _parsed(text: Any, region: str | None) -> phonenumbers.PhoneNumber | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from bms_flows.onboarding.resources.contact import crm_identity, person_name
 from bms_flows.onboarding.resources.description import Field, Kind, Resource, sent, switch
+from bms_flows.onboarding.resources.loose import loose_name
 from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, plain
 
 SKILLS = 12
@@ -50,7 +51,12 @@ def consultant_identity(resource: Resource) -> Identity:
     """Return the match rules of consultants."""
     birth = ("last_name", "first_name", "birth_year")
     by_birth = [person_name, plain("birth_year")]
-    return crm_identity(resource, MatchRule(birth, "never", "same_name_and_birth_year", by_birth))
+    code, loose = "same_name_and_birth_year", [loose_name, by_birth[1]]
+    return crm_identity(
+        resource,
+        MatchRule(birth, "never", code, by_birth),
+        loose=[MatchRule(birth[::-1], "never", code, loose)],
+    )
 
 
 SKILL: Sequence[tuple[str, Kind, str, str]] = (

@@ -2,16 +2,17 @@
 
 `contact_domains` is one column of numbers, `3|7`. A contact matches by e-mail address, then by mobile
 phone (the only phone in the CRM's list), each only if the name agrees; a reviewer decides on matches
-by name and company.
+by name and company, also in looser forms.
 """
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from bms_flows.onboarding.resources.addresses import email_address, mobile_number, region_of
 from bms_flows.onboarding.resources.description import Resource, sent, switch
+from bms_flows.onboarding.resources.loose import loose_company, loose_mobiles, loose_name
 from bms_flows.onboarding.resources.match_rules import Extractor, Identity, MatchRule, plain
 
 ADVICE = (
@@ -57,11 +58,21 @@ def contact_identity(resource: Resource) -> Identity:
         resource,
         MatchRule(client, "never", "same_name_and_company", by_client),
         MatchRule(company, "never", "same_name_and_company", by_company),
+        loose=[
+            # Other orders of the fields, because these are no keys.
+            MatchRule(client[::-1], "never", "same_name_and_company", [loose_name, by_client[1]]),
+            MatchRule(company[::-1], "never", "same_name_and_company", [loose_name, loose_company]),
+        ],
     )
 
 
-def crm_identity(resource: Resource, *by_name: MatchRule) -> Identity:
-    """Return rules that match by e-mail address, then by mobile phone; `by_name` are for a reviewer."""
+def crm_identity(
+    resource: Resource, *by_name: MatchRule, loose: Sequence[MatchRule] = ()
+) -> Identity:
+    """Return rules that match by e-mail address, then by mobile phone.
+
+    `by_name` are for a reviewer, as are the `loose` rules, which are no keys.
+    """
     phone = ("phone_mobile_number",)
     return Identity(
         resource=resource.name,
@@ -72,7 +83,16 @@ def crm_identity(resource: Resource, *by_name: MatchRule) -> Identity:
             *by_name,
         ],
         comparison_fields={"name": person_name},
-        possible_match_rules=[LOOSE_MAILBOX],
+        possible_match_rules=[
+            LOOSE_MAILBOX,
+            MatchRule(
+                ("last_name", "first_name", *phone),
+                "never",
+                "same_name_and_phone",
+                [loose_name, mobiles(resource)],
+            ),
+            *loose,
+        ],
     )
 
 
@@ -99,6 +119,16 @@ def mobile(resource: Resource) -> Extractor:
 
     def read(values: Mapping[str, Any]) -> str | None:
         return mobile_number(values.get("phone_mobile_number"), region_of(values, resource.region))
+
+    return read
+
+
+def mobiles(resource: Resource) -> Extractor:
+    """Return an extractor of all mobile phones, in whatever column, also two in a cell."""
+
+    def read(values: Mapping[str, Any]) -> Collection[str]:
+        region = region_of(values, resource.region)
+        return loose_mobiles(lambda text: mobile_number(text, region), values)
 
     return read
 

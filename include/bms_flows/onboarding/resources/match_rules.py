@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from itertools import product
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 import phonenumbers
 
 from bms.dates import parse_date
+
+_KEYS: Final = "2"
+"""Version of the match keys; raise it when they change within a release."""
 
 Extractor = Callable[[Mapping[str, Any]], str | Collection[str] | None]
 """Extracts a comparison value from a row or record: several if a field has several values, None if it
@@ -121,7 +124,7 @@ class Identity:
 def rules_version(region: str) -> str:
     """Return a digest that changes if match keys may change: a release, phone numbers, the region."""
     release = importlib.metadata.version("bms-airflow")
-    return _digest([release, phonenumbers.__version__, unicodedata.unidata_version, region])
+    return _digest([release, _KEYS, phonenumbers.__version__, unicodedata.unidata_version, region])
 
 
 def plain(*fields: str) -> Extractor:

@@ -125,7 +125,7 @@ def test_an_extension_is_part_of_a_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("country", "region"), [("BE", "BE"), ("be", "BE"), ("Belgique", "FR"), (None, "FR")]
+    ("country", "region"), [("BE", "BE"), ("be", "BE"), ("Belgique", "BE"), (None, "FR")]
 )
-def test_a_country_by_its_code_goes_before_the_company_s(country: str | None, region: str) -> None:
+def test_the_country_of_a_row_goes_before_the_company_s(country: str | None, region: str) -> None:
     assert region_of({"country": country}, "FR") == region

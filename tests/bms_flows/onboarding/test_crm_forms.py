@@ -1,0 +1,94 @@
+"""Persons of the CRM whose name, company or phone a file writes in another form."""
+
+import pytest
+
+from bms_flows.onboarding.resources.addresses import region_of
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.onboarding.conftest import Drop
+from tests.bms_flows.onboarding.test_crm import codes, ended, made, run
+
+HEAD = "last_name;first_name;email;phone_mobile_number;phone_number;country;imported_company_name"
+KNOWN = {
+    "last_name": "Vandermeer",
+    "first_name": "Jürgen",
+    "email": None,
+    "phone_mobile_number": "+32470123456",
+    "country": "BE",
+    "imported_company_name": "Société Acme SA",
+    "active": True,
+    "deleted": False,
+}
+
+
+def contact(row: str) -> bytes:
+    return f"{HEAD}\n{row}\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("Van der Meer;Jürgen;v@acme.example;;;;Societe ACME", "same_name_and_company"),
+        ("VANDERMEER;Juergen;;;;;Société Acme S.A.", "same_name_and_company"),
+        ("Vandermeer;Jurgen;;;;;Société-Acme s.r.l.", "same_name_and_company"),
+        ("Vandermeer;Jürgen;v@x.example;0470 12 34 56 / 02 511 11 11;;BE;X", "same_name_and_phone"),
+        ("Vandermeer;Jürgen;v@x.example;;0470/12.34.56;Belgique;X", "same_name_and_phone"),
+        (
+            "van der Meer;Jürgen;v@x.example;;0470 12 34 56 ou 02 511 11 11;België;X",
+            "same_name_and_phone",
+        ),
+    ],
+)
+def test_a_person_in_another_form_goes_to_review(
+    row: str, reason: str, sandbox: Sandbox, drop: Drop
+) -> None:
+    sandbox.insert("contacts", **KNOWN)
+    outcomes = run(drop(contact(row), "contact"))
+    assert ended(outcomes) == {"needs_review": 1}
+    assert codes(outcomes) == [reason]
+    assert made(sandbox) == 0
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "Vandermeer;Paul;;;;;Société Acme SA",
+        "Vandermeer;Jürgen;v@x.example;0470 12 34 57;;BE;Acme Conseil",
+    ],
+)
+def test_another_person_is_created(row: str, sandbox: Sandbox, drop: Drop) -> None:
+    sandbox.insert("contacts", **KNOWN)
+    assert ended(run(drop(contact(row), "contact"))) == {"created": 1}
+
+
+def test_a_mobile_of_a_country_by_its_name_matches(sandbox: Sandbox, drop: Drop) -> None:
+    known = str(sandbox.insert("contacts", **KNOWN)["id"])
+    row = "Vandermeer;Jürgen;;0470 12 34 56;;Belgique;Société Acme SA"
+    [outcome] = run(drop(contact(row), "contact"))
+    assert outcome.guid == known
+    assert made(sandbox) == 0
+
+
+def test_a_consultant_in_another_form_goes_to_review(sandbox: Sandbox, drop: Drop) -> None:
+    row = {"last_name": "D'Hondt", "first_name": "An", "birth_year": 1985, "active": True}
+    sandbox.insert("consultants", **row)
+    head = "last_name;first_name;birth_year"
+    outcomes = run(drop(f"{head}\nDhondt;An;1985\n".encode(), "consultant"))
+    assert codes(outcomes) == ["same_name_and_birth_year"]
+
+
+@pytest.mark.parametrize(
+    ("country", "region"),
+    [
+        ("België", "BE"),
+        ("LUXEMBOURG", "LU"),
+        ("UK", "GB"),
+        ("Royaume-Uni", "GB"),
+        ("Pays-Bas", "NL"),
+        ("F", "FR"),
+        ("be", "BE"),
+        ("Atlantide", "FR"),
+        ("", "FR"),
+    ],
+)
+def test_a_country_is_known_by_its_code_or_name(country: str, region: str) -> None:
+    assert region_of({"country": country}, "FR") == region
