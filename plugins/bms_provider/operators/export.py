@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import msgspec
 
 from bms_provider.files import CHUNK
+from bms_provider.flow_context import data_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -90,10 +91,11 @@ def rows_file(path: UPath) -> Iterator[RowsFile]:
     """Open a file of rows, compressed if its name ends in `.gz`, that appears when it is complete.
 
     Rows are personal data: on a local disk, only the owner may read the file, from its first byte.
+    Raises `DataRootRefused` if this process may not write below the data root.
     """
-    from bms_flows.runtime.storage import atomic_file  # noqa: PLC0415 - keeps the import of operators light
+    from bms_flows.runtime import storage  # noqa: PLC0415 - keeps the import of operators light
 
-    with atomic_file(path) as stream:
+    with storage.explain_refusal(data_root()), storage.atomic_file(path) as stream:
         file = RowsFile(path, stream)
         yield file
         file.finish()

@@ -1,3 +1,4 @@
+import errno
 import gzip
 import hashlib
 import stat
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bms.records import ConsultantItem
+from bms_flows.runtime.storage import DataRootRefused
 from bms_provider.files import below_root
 from bms_provider.operators import export
 
@@ -55,6 +57,19 @@ def test_further_fields_are_written_to_their_row(
     assert '"new":3' in lines[3]
     assert '"rate":"ten"' in lines[4]
     assert '"rate":0.10' in lines[1]
+
+
+@pytest.mark.usefixtures("data_root")
+def test_a_data_root_that_refuses_a_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str | Path, *_given: object) -> None:
+        raise PermissionError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr("os.mkdir", refuse)
+    with (
+        pytest.raises(DataRootRefused, match="BMS_DATA_ROOT is"),
+        export.rows_file(below_root("a/x.jsonl")),
+    ):
+        pytest.fail("a file opened")
 
 
 def test_only_the_owner_may_read_the_file_from_its_first_byte(data_root: Path) -> None:
