@@ -195,6 +195,12 @@ READING_FAULTS = {
         "Vider la cellule.",
         "Clear the cell.",
     ),
+    "ditto": FaultText(
+        "La cellule renvoie à celle du dessus (idem).",
+        "The cell refers to the row above (ditto).",
+        "Y écrire la valeur.",
+        "Write the value itself.",
+    ),
     "formula_as_text": FaultText(
         "La cellule commence par =, comme une formule.",
         "The cell starts with =, as a formula does.",

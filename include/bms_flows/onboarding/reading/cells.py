@@ -45,6 +45,8 @@ _ERROR: Final = re.compile(
 """What Excel in several languages, LibreOffice and Google Sheets show in place of a value."""
 _EMPTY: Final = frozenset({"NULL", "null", "(null)", "NaN", "NaT", "<NA>", "undefined"})
 """What programs write for an empty cell. A person may be called Null, so the case counts."""
+_DITTO: Final = frozenset({"idem", "id.", "ditto", '"', "''", "//", "\u201d", "\u3003"})
+"""What users write for the value of the row above. A company may be called Idem, so the case counts."""
 _AS_DECIMAL: Final = re.compile(r"\+?[0-9]+\.0")
 _ALLOWED: Final = "\n\r\t"
 _PLAIN: Final = str.maketrans(
@@ -124,6 +126,8 @@ def check_text(text: str, *, western: bool, limit: int) -> None:
         raise ReadError("excel_error")
     if text in _EMPTY:
         raise ReadError("empty_marker")
+    if text in _DITTO:
+        raise ReadError("ditto")
     if broken(text, western=western):
         raise ReadError("mojibake")
     if not text.isprintable() and any(
