@@ -233,7 +233,7 @@ def test_finding_nothing_is_a_failure(
     given = [resource, key, "--url", warehouse_uri, "--data-root", os.fspath(tmp_path)]
     assert main(["erase", *given, *(["--for-good"] if for_good else [])]) == 3
     told = capsys.readouterr()
-    assert "Nothing was found" in told.err
+    assert f"No data of {resource} {key} was found: check the id" in told.err
     assert "erased" not in told.out
 
 
