@@ -29,7 +29,7 @@ async def windows_fetched(settings: ClientSettings, *, loader_waits: float) -> l
 def test_a_slow_service_gets_all_permitted_requests(
     sandbox: Sandbox, client_settings: ClientSettings
 ) -> None:
-    sandbox.set_latency(0.03)
+    sandbox.set_latency(0.2)
     assert asyncio.run(windows_fetched(client_settings, loader_waits=0)) == DAYS
     assert sandbox.truth()["in_flight_max"] == 8
 
