@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from bms_flows.onboarding.faults.files import WITHDRAWN
+from bms_flows.onboarding.faults.drops import WITHDRAWN
 from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.reporting.question import reason_text
 from bms_flows.runtime import reasons

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, RowMapping
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from bms_flows.monitoring import health
-from bms_flows.onboarding.faults.files import WAITING, WITHDRAWN
+from bms_flows.onboarding.faults.drops import WAITING, WITHDRAWN
 from bms_flows.runtime import reasons
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting
 from bms_flows.runtime.typography import typeset

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bms_flows.onboarding.faults.files import WITHDRAWN
+from bms_flows.onboarding.faults.drops import WITHDRAWN
 from bms_provider.board.french import FRENCH, row_reason
 from bms_provider.board.states import STATES
 from bms_warehouse.tables.creation import PLAN_STATES

@@ -5,11 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bms_flows.onboarding.faults.files import FRENCH_DETAILS, READING_FAULTS, FaultText
-from bms_flows.onboarding.faults.rows import CREATION_FAULTS
+from bms_flows.onboarding.faults.cells import CELL_FAULTS
+from bms_flows.onboarding.faults.files import FILE_FAULTS, FRENCH_DETAILS
+from bms_flows.onboarding.faults.rows import REJECTED_FAULTS
+from bms_flows.onboarding.faults.text import FaultText
+from bms_flows.onboarding.faults.unsettled import UNSETTLED_FAULTS
 from bms_flows.runtime.settings import Language
 from bms_flows.runtime.typography import typeset
 
+READING_FAULTS: Final[Mapping[str, FaultText]] = {**FILE_FAULTS, **CELL_FAULTS}
+CREATION_FAULTS: Final[Mapping[str, FaultText]] = {**REJECTED_FAULTS, **UNSETTLED_FAULTS}
 TEXTS: Final[Mapping[str, FaultText]] = {**READING_FAULTS, **CREATION_FAULTS}
 COLON: Final[Mapping[Language, str]] = {"FR": typeset(" : "), "EN": ": "}
 """Between a column and what is wrong in it."""

@@ -9,7 +9,7 @@ from uuid import uuid4
 from sqlalchemy import Connection, Engine, Select, exists, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from bms_flows.onboarding.faults.files import WAITING
+from bms_flows.onboarding.faults.drops import WAITING
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import FoundFile, WaitReason
 from bms_warehouse.database import clock

@@ -10,7 +10,7 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from bms_flows.monitoring import alarms
-from bms_flows.onboarding.faults.files import WAITING
+from bms_flows.onboarding.faults.drops import WAITING
 from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.reporting.question import reason_text
 from bms_provider.board.access import Viewer

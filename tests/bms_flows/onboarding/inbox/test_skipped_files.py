@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from upath import UPath
 
-from bms_flows.onboarding.faults.files import WAITING
+from bms_flows.onboarding.faults.drops import WAITING
 from bms_flows.onboarding.inbox import discovery, skipped_files, templates
 from bms_flows.onboarding.inbox.skipped_files import FRENCH, NAME, SkippedFile
 from bms_flows.onboarding.inbox.unfinished import UnfinishedFile

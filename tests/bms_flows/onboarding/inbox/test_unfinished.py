@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine, func, select
 from upath import UPath
 
-from bms_flows.onboarding.faults.files import WAITING
+from bms_flows.onboarding.faults.drops import WAITING
 from bms_flows.onboarding.inbox import claim, discovery, unfinished
 from bms_flows.onboarding.inbox.discovery import WaitReason
 from bms_flows.onboarding.inbox.unfinished import UnfinishedFile
