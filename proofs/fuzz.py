@@ -14,7 +14,8 @@ import atheris
 
 with atheris.instrument_imports(include=["bms", "bms_flows", "msgspec"]):
     from bms.auth import read_token
-    from bms.decoding import RecordReader, read_created_employee, read_created_id
+    from bms.created import read_created_employee, read_created_id
+    from bms.decoding import RecordReader
     from bms.endpoints import BY_NAME
     from bms.errors import BmsError
     from bms.records import ClientInvoice, ContactItem, EmployeeItem

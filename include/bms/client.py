@@ -12,7 +12,8 @@ from typing import Any, Literal, Self, TypeVar
 
 from bms.concurrency import ConcurrencyLimiter
 from bms.counters import Counters
-from bms.decoding import RecordReader, read_created_employee, read_created_id
+from bms.created import read_created_employee, read_created_id
+from bms.decoding import RecordReader
 from bms.endpoints import BY_NAME
 from bms.errors import NotFound
 from bms.field_values import UUID

@@ -10,7 +10,6 @@ the row's extra, with None in the record. Both are counted by field.
 import re
 from collections import Counter
 from collections.abc import Container, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, Generic, TypeVar
@@ -19,9 +18,9 @@ import msgspec
 
 from bms.endpoints import Endpoint
 from bms.errors import InvalidRecords, MalformedResponse
-from bms.field_values import LONGEST, UUID, field_value
-from bms.records import CreatedEmployee, Record
-from bms.responses import CreatedId, Detail, Page, RejectedRow, Rows
+from bms.field_values import field_value
+from bms.records import Record
+from bms.responses import Detail, Page, RejectedRow, Rows
 
 R = TypeVar("R", bound=Record)
 D = TypeVar("D")
@@ -72,7 +71,6 @@ def without_halves(body: bytes) -> bytes:
 
 RAW_ARRAY: Final = msgspec.json.Decoder(list[msgspec.Raw])
 RAW_ENVELOPE: Final = msgspec.json.Decoder(Envelope[list[msgspec.Raw]])
-_CREATED_EMPLOYEE: Final = msgspec.structs.fields(CreatedEmployee)
 ANY: Final = msgspec.json.Decoder(float_hook=exact)
 
 
@@ -282,43 +280,3 @@ class RecordReader(Generic[R]):
             raise self._malformed()
         narrow = list[self._type]  # type: ignore[name-defined]  # a type created at run time
         return _Read(msgspec.convert(rows, narrow, from_attributes=True), extra=extra)
-
-
-def read_created_employee(endpoint: Endpoint, body: bytes) -> CreatedEmployee:
-    """Decode an employee creation response, or raise `MalformedResponse` if its guid is no UUID.
-
-    Zeros are no UUID: a service that fails may return an object of default values.
-    The guid proves that the employee exists: another field that is missing or mistyped is None.
-    """
-    values: dict[str, Any] = {}
-    with suppress(*UNREADABLE):
-        content = ANY.decode(body.removeprefix(BYTE_ORDER_MARK))
-        for field in _CREATED_EMPLOYEE if isinstance(content, dict) else ():
-            with suppress(ValueError):
-                values[field.name], _ = field_value(content.get(field.name), field.type)
-    guid = values.pop("guid_employee", None) or ""
-    if not UUID.fullmatch(guid) or not guid.strip(
-        "0-"
-    ):  # no operation reads the employee of another text
-        raise MalformedResponse(endpoint, "responded 2xx without a UUID as guid_employee")
-    return CreatedEmployee(guid_employee=guid.lower(), **values)
-
-
-def read_created_id(endpoint: Endpoint, name: str, body: bytes) -> CreatedId:
-    """Decode the id of a created record, or raise `MalformedResponse`.
-
-    The interface does not show the body. Our assumption: the id as a number or a text, alone or as
-    the member `id` or `name` of an object.
-    """
-    try:
-        content = ANY.decode(body.removeprefix(BYTE_ORDER_MARK))
-    except UNREADABLE:
-        content = None
-    if isinstance(content, dict):
-        content = content.get("id", content.get(name))
-    if isinstance(content, str) and re.fullmatch(rf"[0-9]{{1,{LONGEST}}}", content):
-        content = int(content)
-    # Zero is no id: a service that fails may return an object of default values.
-    if isinstance(content, int) and not isinstance(content, bool) and content != 0:
-        return CreatedId(content)
-    raise MalformedResponse(endpoint, "responded 2xx without an id")

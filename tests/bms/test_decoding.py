@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bms.decoding import MAX_LEARNED, RecordReader, read_created_employee, read_created_id
+from bms.created import read_created_employee, read_created_id
+from bms.decoding import MAX_LEARNED, RecordReader
 from bms.endpoints import BY_NAME
 from bms.errors import InvalidRecords, MalformedResponse
 from bms.records import ClientInvoice, ConsultantItem, Contact, ContactItem, EmployeeItem

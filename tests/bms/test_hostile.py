@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from bms.auth import read_token
 from bms.counters import Counters
-from bms.decoding import MAX_DEPTH, RecordReader, read_created_employee, read_created_id
+from bms.created import read_created_employee, read_created_id
+from bms.decoding import MAX_DEPTH, RecordReader
 from bms.endpoints import BY_NAME
 from bms.errors import (
     AmbiguousWrite,

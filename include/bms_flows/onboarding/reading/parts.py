@@ -1,4 +1,4 @@
-"""Parsers of workbook parts: sheets, shared strings, number formats, rows."""
+"""Parsers of the parts of a workbook that its sheets share: names of sheets, texts, styles."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,12 +8,6 @@ from openpyxl.styles.numbers import BUILTIN_FORMATS
 
 from bms_flows.onboarding.faults.fault import ReadError
 from bms_flows.onboarding.reading.layout import (
-    EXCELS_COLUMNS,
-    EXCELS_ROWS,
-    Columns,
-    Layout,
-    RawCell,
-    RawRow,
     SheetPart,
     Style,
 )
@@ -22,12 +16,11 @@ from bms_flows.onboarding.reading.sheet import Limits
 
 _STYLES: Final = 1 << 16
 """Excel has fewer cell styles and number formats."""
-_REFERENCE: Final = re.compile(r"([A-Z]{1,3})[0-9]{1,7}")
 _ESCAPED: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _SURROGATES: Final = range(0xD800, 0xE000)
 
 
-class _Handler:
+class Handler:
     """Collects the text of an element, up to what a cell may hold and one character more."""
 
     knows: frozenset[str] = frozenset()
@@ -58,7 +51,7 @@ class _Handler:
         return "".join(self._pieces)
 
 
-class WorkbookPart(_Handler):
+class WorkbookPart(Handler):
     """The sheets of the workbook, in their order, and the day that its dates count from."""
 
     knows = frozenset({"sheet", "workbookPr"})
@@ -72,7 +65,7 @@ class WorkbookPart(_Handler):
     def start(self, name: str, attributes: Attributes) -> None:
         """Take a sheet, or the workbook's properties."""
         if name == "workbookPr":
-            self.date1904 = _true(attributes.get("date1904"))
+            self.date1904 = is_true(attributes.get("date1904"))
             return
         number = next((value for key, value in attributes.items() if key.endswith(" id")), "")
         relation = self._relations.get(number)
@@ -81,7 +74,7 @@ class WorkbookPart(_Handler):
             self.sheets.append(SheetPart(attributes.get("name", ""), relation.target, visible))
 
 
-class StringsPart(_Handler):
+class StringsPart(Handler):
     """The texts that cells share, in their order."""
 
     knows = frozenset({"si", "t", "rPh", "strike"})
@@ -100,7 +93,7 @@ class StringsPart(_Handler):
             if len(self.found) >= self.limits.cells:
                 raise ReadError("too_big", what="texts", limit=self.limits.cells)
         elif name == "strike":
-            self.struck |= {len(self.found)} if _on(attributes) else set()
+            self.struck |= {len(self.found)} if is_on(attributes) else set()
         elif name == "rPh":
             self._spoken = True
         else:
@@ -110,12 +103,12 @@ class StringsPart(_Handler):
         """End what `start` began."""
         self._taking = False
         if name == "si":
-            self.found.append(_decoded(self._collected()))
+            self.found.append(decoded(self._collected()))
         elif name == "rPh":
             self._spoken = False
 
 
-class StylesPart(_Handler):
+class StylesPart(Handler):
     """The number format of each cell style, and whether its font is struck through."""
 
     knows = frozenset({"numFmt", "cellXfs", "xf", "fonts", "font", "strike"})
@@ -141,7 +134,7 @@ class StylesPart(_Handler):
         elif name == "font" and self._inside == "fonts":
             self._fonts.append(False)
         elif name == "strike" and self._inside == "fonts" and self._fonts:
-            self._fonts[-1] = _on(attributes)
+            self._fonts[-1] = is_on(attributes)
 
     def end(self, name: str) -> None:
         """End the fonts, or the cells' styles."""
@@ -158,146 +151,17 @@ class StylesPart(_Handler):
         ]
 
 
-class RowsPart(_Handler):
-    """The rows of a sheet, for the caller to take out of `rows` as they come."""
-
-    knows = frozenset(
-        {"sheetFormatPr", "col", "row", "c", "v", "f", "is", "t", "rPh", "strike", "mergeCell"}
-    )
-
-    def __init__(
-        self, strings: StringsPart, styles: Sequence[Style], layout: Layout, limits: Limits
-    ) -> None:
-        super().__init__(limits)
-        self.rows: list[RawRow] = []
-        self._strings, self._styles, self._layout = strings, styles, layout
-        self._filled = 0
-        self._line = 0
-        self._hidden = False
-        self._cells: dict[int, RawCell] = {}
-        self._column = -1
-        self._kind = "n"
-        self._style = Style()
-        self._formula = False
-        self._stored = False
-        self._spoken = False
-
-    def start(self, name: str, attributes: Attributes) -> None:
-        """Begin a row, a cell or what it holds."""
-        if name == "c":
-            self._start_cell(attributes)
-        elif name == "v":
-            self._taking = self._stored = True
-        elif name == "t":
-            self._taking = not self._spoken
-            self._stored = True
-        elif name == "row":
-            self._start_row(attributes)
-        elif name == "f":
-            self._formula = True
-        elif name == "rPh":
-            self._spoken = True
-        elif name == "strike":
-            self._style = Style(self._style.code, self._style.struck or _on(attributes))
-        else:
-            self._start_layout(name, attributes)
-
-    def end(self, name: str) -> None:
-        """End what `start` began."""
-        self._taking = False
-        if name == "c":
-            self._end_cell()
-        elif name == "row" and self._cells:
-            self.rows.append(RawRow(self._line, self._hidden, self._cells))
-        elif name == "rPh":
-            self._spoken = False
-
-    def _start_row(self, attributes: Attributes) -> None:
-        line = int(attributes.get("r", self._line + 1))
-        if line > EXCELS_ROWS:
-            raise ReadError("too_big", what="rows", limit=EXCELS_ROWS)
-        if line <= self._line:
-            raise ReadError("bad_workbook", why="rows out of order")
-        self._hidden = _true(attributes.get("hidden")) or _zero(attributes.get("ht"))
-        self._line, self._column, self._cells = line, -1, {}
-
-    def _start_cell(self, attributes: Attributes) -> None:
-        column = self._column + 1
-        if (reference := attributes.get("r")) is not None:
-            found = _REFERENCE.fullmatch(reference)
-            column = _column(found[1]) if found else -1
-        if column >= EXCELS_COLUMNS:
-            raise ReadError("too_big", what="columns", limit=EXCELS_COLUMNS)
-        if column <= self._column:
-            raise ReadError("bad_workbook", why="cells out of order")
-        self._column = column
-        self._kind = attributes.get("t", "n")
-        self._style = self._style_of(int(attributes.get("s", 0)))
-        self._formula = self._stored = False
-        self._begin()
-
-    def _end_cell(self) -> None:
-        if not (self._stored or self._formula):
-            return
-        self._filled += 1
-        if self._filled > self.limits.cells:
-            raise ReadError("too_big", what="cells", limit=self.limits.cells)
-        text = self._collected() if self._stored else None
-        kind, (code, struck) = self._kind, self._style
-        if kind == "s":
-            place = self._place(text)
-            text, kind = self._strings.found[place], "str"
-            struck = struck or place in self._strings.struck
-        elif kind in ("str", "inlineStr"):
-            text, kind = (None if text is None else _decoded(text)), "str"
-        elif text is not None:
-            text = text.strip() or None
-        self._cells[self._column] = RawCell(kind, text, code, self._formula, struck)
-
-    def _place(self, number: str | None) -> int:
-        place = int(number or -1)
-        if not 0 <= place < len(self._strings.found):
-            raise ReadError("bad_workbook", why="unknown text")
-        return place
-
-    def _start_layout(self, name: str, attributes: Attributes) -> None:
-        if name == "mergeCell":
-            self._layout.merged = self._layout.merged or attributes["ref"]
-        elif name == "sheetFormatPr":
-            self._layout.hidden_by_default = _zero(attributes.get("defaultColWidth"))
-        elif name == "col" and len(self._layout.columns) < EXCELS_COLUMNS:
-            hidden = _true(attributes.get("hidden")) or _zero(attributes.get("width"))
-            width = float(attributes["width"]) if "width" in attributes else None
-            first, last = int(attributes["min"]) - 1, int(attributes["max"]) - 1
-            code = self._style_of(int(attributes.get("style", 0))).code
-            self._layout.columns.append(Columns(first, last, width, hidden, code))
-
-    def _style_of(self, number: int) -> Style:
-        return self._styles[number] if 0 <= number < len(self._styles) else Style()
-
-
-def _true(attribute: str | None) -> bool:
+def is_true(attribute: str | None) -> bool:
+    """Return whether an attribute is true, in any form that XML allows."""
     return attribute in ("1", "true", "on")
 
 
-def _on(attributes: Attributes) -> bool:
+def is_on(attributes: Attributes) -> bool:
     """Return whether a property of a font applies: it does without a value too."""
-    return _true(attributes.get("val", "1"))
+    return is_true(attributes.get("val", "1"))
 
 
-def _zero(attribute: str | None) -> bool:
-    return attribute is not None and float(attribute) == 0
-
-
-def _column(letters: str) -> int:
-    """Return the place of a column, A the first, counted from 0."""
-    number = 0
-    for letter in letters:
-        number = number * 26 + ord(letter) - 64
-    return number - 1
-
-
-def _decoded(text: str) -> str:
+def decoded(text: str) -> str:
     """Return a text without Excel's escape of characters that XML can't hold, `_x0007_`."""
 
     def char(found: re.Match[str]) -> str:

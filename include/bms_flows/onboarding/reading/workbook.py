@@ -23,8 +23,9 @@ from bms_flows.onboarding.reading.layout import (
     Style,
 )
 from bms_flows.onboarding.reading.package import Package
-from bms_flows.onboarding.reading.parts import RowsPart, StringsPart, StylesPart, WorkbookPart
+from bms_flows.onboarding.reading.parts import StringsPart, StylesPart, WorkbookPart
 from bms_flows.onboarding.reading.sheet import Limits
+from bms_flows.onboarding.reading.sheet_rows import RowsPart
 
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
 _FLOAT: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
