@@ -6,13 +6,12 @@ by name and company, also in looser forms.
 """
 
 import re
-import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from bms_flows.onboarding.resources.addresses import email_address, mobile_number, region_of
 from bms_flows.onboarding.resources.description import Resource, sent, switch
-from bms_flows.onboarding.resources.loose import loose_company, loose_mobiles, loose_name
+from bms_flows.onboarding.resources.loose import loose_company, loose_mobiles, loose_name, words
 from bms_flows.onboarding.resources.match_rules import Extractor, Identity, MatchRule, plain
 
 ADVICE = (
@@ -138,9 +137,7 @@ def person_name(values: Mapping[str, Any]) -> str | None:
     parts = [str(values.get(name) or "") for name in ("last_name", "first_name")]
     if not all(part.strip() for part in parts):
         return None
-    plain_text = unicodedata.normalize("NFKD", " ".join(parts)).casefold()
-    kept = "".join(char for char in plain_text if not unicodedata.combining(char))
-    return " ".join(sorted(re.findall(r"\w+", kept))) or None
+    return " ".join(sorted(words(" ".join(parts)))) or None
 
 
 FIELDS = (

@@ -68,10 +68,15 @@ def _company(name: str) -> str:
     return _joined(" ".join(word for word in words if word not in _LEGAL_FORMS) or name)
 
 
-def _words(text: Any) -> list[str]:
-    """Return the words of a text in lower case, without accents."""
-    plain = unicodedata.normalize("NFKD", str(text or "").casefold().translate(_LETTERS))
+def words(text: str) -> list[str]:
+    """Return the words of a text in lower case, without accents and punctuation."""
+    plain = unicodedata.normalize("NFKD", text).casefold()
     return re.findall(r"\w+", "".join(char for char in plain if not unicodedata.combining(char)))
+
+
+def _words(text: Any) -> list[str]:
+    """Return the words of a text with œ as oe, ø as o and the like."""
+    return words(str(text or "").casefold().translate(_LETTERS))
 
 
 @lru_cache(4096)  # several match rules read the same name
