@@ -2,12 +2,9 @@
 
 import gzip
 import json
-import os
 import re
 import socket
 import stat
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +18,7 @@ from psycopg import sql
 from bms.endpoints import BY_NAME
 from bms_sandbox.serve import Sandbox, running
 from bms_sandbox.tokens import Credentials
+from tests.dags.airflow_program import run_program
 
 pytestmark = pytest.mark.timeout(450)
 
@@ -98,31 +96,18 @@ def run(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run
             "password": CREDENTIALS.secret,
             "extra": {"application_id": CREDENTIALS.application_id},
         }
-        done = subprocess.run(  # noqa: S603 - our own program
-            [sys.executable, DAG_FILE],
-            env={
-                **os.environ,
-                "AIRFLOW_HOME": str(folder / "home"),
-                "AIRFLOW__CORE__DAGS_FOLDER": str(DAG_FILE.parent),
-                "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-                "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
-                "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database.replace(
-                    "postgresql:", "postgresql+psycopg2:"
-                ),
-                "AIRFLOW__METRICS__STATSD_ON": "True",
-                "AIRFLOW__METRICS__STATSD_PORT": str(metrics.getsockname()[1]),
-                "AIRFLOW_CONN_BMS_DEFAULT": json.dumps(form),
-                "BMS_DATA_ROOT": f"file://{data}",
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=400,
+        last, output = run_program(
+            DAG_FILE,
+            home=folder / "home",
+            dags=DAG_FILE.parent,
+            database=database,
+            AIRFLOW__METRICS__STATSD_ON="True",
+            AIRFLOW__METRICS__STATSD_PORT=str(metrics.getsockname()[1]),
+            AIRFLOW_CONN_BMS_DEFAULT=json.dumps(form),
+            BMS_DATA_ROOT=f"file://{data}",
         )
-        output = done.stdout + done.stderr
-        assert done.returncode == 0, output[-3000:]
         yield Run(
-            states=json.loads(done.stdout.splitlines()[-1]),
+            states=json.loads(last),
             database=database,
             home=folder / "home",
             output=output,

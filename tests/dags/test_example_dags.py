@@ -1,11 +1,8 @@
 """The example DAGs of the wheel, each run against the service and a real PostgreSQL."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +16,7 @@ from psycopg import sql
 from sqlalchemy import make_url
 
 from bms_sandbox.serve import Sandbox, running
+from tests.dags.airflow_program import run_program
 
 pytestmark = pytest.mark.timeout(450)
 
@@ -106,30 +104,18 @@ def runs(
             "password": sandbox.credentials.secret,
             "extra": {"application_id": sandbox.credentials.application_id},
         }
-        done = subprocess.run(  # noqa: S603 - our own program
-            [sys.executable, PROGRAM, dags],
-            env={
-                **os.environ,
-                "AIRFLOW_HOME": str(folder / "home"),
-                "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
-                "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-                "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
-                "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": airflow.replace(
-                    "postgresql:", "postgresql+psycopg2:"
-                ),
-                "AIRFLOW_CONN_BMS_DEFAULT": json.dumps(form),
-                "AIRFLOW_CONN_BMS_WAREHOUSE": _connection(_database(postgres, migrated)),
-                "AIRFLOW_CONN_MY_DATABASE": _connection(mine),
-                "BMS_DATA_ROOT": f"file://{folder}/data",
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=400,
+        last, output = run_program(
+            PROGRAM,
+            dags,
+            home=folder / "home",
+            dags=dags,
+            database=airflow,
+            AIRFLOW_CONN_BMS_DEFAULT=json.dumps(form),
+            AIRFLOW_CONN_BMS_WAREHOUSE=_connection(_database(postgres, migrated)),
+            AIRFLOW_CONN_MY_DATABASE=_connection(mine),
+            BMS_DATA_ROOT=f"file://{folder}/data",
         )
-        output = done.stdout + done.stderr
-        assert done.returncode == 0, output[-3000:]
-        found = json.loads(done.stdout.splitlines()[-1])
+        found = json.loads(last)
         assert found["errors"] == {}
         yield Runs(found["results"], output, airflow, mine, sandbox)
 
