@@ -93,7 +93,7 @@ class Forbidden(Refused):
 
 
 class NotFound(Refused):
-    """The service responded 404, or no record can have the given id."""
+    """The service responded 404 or 410, or no record can have the given id."""
 
 
 class RangeRefused(Refused):
@@ -230,6 +230,7 @@ REFUSALS: Final[dict[int, tuple[type[BmsError], str]]] = {
     401: (Unauthorized, "refused (401), even with new tokens"),
     403: (Forbidden, "forbidden (403)"),
     404: (NotFound, "not found (404)"),
+    410: (NotFound, "gone (410)"),
 }
 
 

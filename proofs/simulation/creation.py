@@ -43,7 +43,7 @@ PATIENCE = 20
 
 def applier(process: Process, settings: OnboardingSettings) -> Applier:
     """Return the engine in virtual time, for one worker."""
-    return Applier(process, process, settings, sleep=process.sleep, ticks=process.ticks)
+    return Applier(process, process, settings, sleep=process.sleep, clock=process.clock)
 
 
 async def to_the_end(

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition
+from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition, State
 from bms_flows.onboarding.ledger.store import RemoteIdConflict, Step
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.resources.match_rules import rules_version
@@ -90,6 +90,14 @@ class MemoryLedger:
     async def bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
         """Return what is to be sent."""
         return {number: self.body[number] for number in ids}
+
+    async def confirmed(self, boot_id: str) -> dict[str, Entry]:
+        """Return the rows sent in a boot of a machine and confirmed by a response."""
+        return {
+            each.remote_id: each
+            for each in self.rows.values()
+            if each.state is State.CREATED and each.boot_id == boot_id and each.remote_id
+        }
 
     async def snapshots(self, ids: Collection[int]) -> dict[int, Snapshot]:
         """Return stored snapshots."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from bms.transport import BeforeSend
-from bms_flows.onboarding.ledger.entry import Entry
+from bms_flows.onboarding.ledger.entry import BootTime, Entry
 from bms_flows.onboarding.ledger.store import Step
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.remote import Created, OnId
@@ -37,7 +37,9 @@ class Process:
         stop_at: int | None = None,
         stop_for: float = 0.0,
         clock_stops: bool = False,
+        boot: str = "boot",
     ) -> None:
+        self.boot = boot
         self._ledger, self._service = ledger, service
         self._kill_at, self._stop_at, self._stop_for = kill_at, stop_at, stop_for
         self.steps = 0
@@ -68,9 +70,9 @@ class Process:
         if cancelled and not timers_stop:
             raise asyncio.CancelledError
 
-    def ticks(self) -> float:
-        """Return this machine's seconds, without those of a stopped clock."""
-        return asyncio.get_running_loop().time() - self._stood
+    def clock(self) -> BootTime:
+        """Return this machine's seconds since its boot, without those of a stopped clock."""
+        return BootTime(self.boot, asyncio.get_running_loop().time() - self._stood)
 
     async def sleep(self, seconds: float) -> None:
         """Let time pass for this process; a dead one does not wake."""
@@ -105,6 +107,10 @@ class Process:
     async def owners(self, remote_ids: Collection[str]) -> dict[str, str]:
         """Return which rows have these records."""
         return await self._ledger.owners(remote_ids)
+
+    async def confirmed(self, boot_id: str) -> dict[str, Entry]:
+        """Return the confirmed rows of a boot."""
+        return await self._ledger.confirmed(boot_id)
 
     async def snapshots(self, ids: Collection[int]) -> dict[int, Snapshot]:
         """Return stored snapshots."""

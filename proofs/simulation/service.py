@@ -1,6 +1,7 @@
 """A simulated service that creates employees: it loses responses, lags, and records every sender."""
 
 import asyncio
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ from proofs.simulation.ledger import IDENTITY
 ENDPOINT = BY_NAME["create_employee"]
 GATEWAY_S = 5.0
 """Seconds until the gateway answers 504."""
+OTHERS = 500_000
+"""From this number on persons are of other users of the service."""
 
 
 class SlowReadBack(IdUnconfirmed):
@@ -163,6 +166,13 @@ class SimulatedService:
         """Take a record that an HR user types in; lists show it at once."""
         self.records.append(Record(self._known(body), now(), now(), who, typed=True))
 
+    async def stay_busy(self, every: float) -> None:
+        """Let HR users type in other persons' records, which show as late as any other."""
+        for n in itertools.count(OTHERS):
+            await asyncio.sleep(every)
+            late = now() + timedelta(seconds=self.lag())
+            self.records.append(Record(self._known(person(n)), now(), late, n, typed=True))
+
     def change(self, record: Record, body: Mapping[str, Any]) -> None:
         """Show a record with other data from now on, under its own id."""
         changed = self._known(body)
@@ -180,6 +190,7 @@ class SimulatedService:
             number=self.made,
             is_standby=True,
             **IDENTITY.digests(body)._asdict(),
+            created_on=now().isoformat(),
             values={"id_entity": body["id_entity"]},
         )
 

@@ -212,6 +212,9 @@ def _enter(
         in_flight = entering.rows_in_flight(connection, onboarding.identity, view.since)
         if view.is_outdated(in_flight, match_keys):
             return False
+        digests = {
+            row.key: onboarding.identity.rules_by_digest(row.body) for row in plan.rows if row.key
+        }
         rows = [
             entering.NewRow(
                 line=row.line,
@@ -221,6 +224,12 @@ def _enter(
                 manager_key=row.manager_key,
                 reason=row.reason if row.action is Action.REVIEW else None,
                 candidates=row.candidates,
+                # Without a candidate, a reviewer compares the row with other rows.
+                alike=entering.rows_alike(row.key, digests[row.key], {**in_flight, **digests})
+                if row.action is Action.REVIEW
+                and not row.candidates
+                and row.reason != "given_up_before"
+                else (),
             )
             for row in plan.rows
             if row.key is not None and row.action in {Action.CREATE, Action.REVIEW}

@@ -9,6 +9,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    Double,
     ForeignKey,
     Identity,
     Index,
@@ -134,11 +135,17 @@ creation = Table(
         TIMESTAMP,
         comment="When the last POST can no longer be in progress.",
     ),
+    Column("boot_id", TEXT, comment="Boot of the machine that sent or settles the last POST."),
+    Column(
+        "in_flight_until_s",
+        Double,
+        comment="When the last POST can no longer be in progress, in seconds since that boot.",
+    ),
     Column(
         "empty_lookups",
         Integer,
         nullable=False,
-        comment="Lookups since the last POST that found no record.",
+        comment="Consecutive lookups without a record, or checks without a conclusion.",
     ),
     Column(
         "snapshot_id",
@@ -154,7 +161,7 @@ creation = Table(
     Column(
         "returned_id",
         TEXT,
-        comment="Id that a POST returned and that the service does not serve yet.",
+        comment="Id that the last POST returned.",
     ),
     Column("remote_id", TEXT, comment="Id of the record in the service: GUID or number."),
     Column(
@@ -174,6 +181,13 @@ creation = Table(
         nullable=False,
         server_default=text("'[]'"),
         comment="Remote ids that the reviewer excluded.",
+    ),
+    Column(
+        "alike",
+        JSONB,
+        nullable=False,
+        server_default=text("'[]'"),
+        comment="Keys of rows alike that the review compares; a release decides that they are different.",
     ),
     Column("manager_key", TEXT, comment="Key of the manager's row, which must exist first."),
     Column("verified", JSONB, comment="Fields read back: equal, different, unreadable."),

@@ -7,8 +7,9 @@ database driver (before and after) and every create on the wire (before, on its 
 import asyncio
 import json
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -32,6 +33,7 @@ from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.sending.apply import NothingSent
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.settings import OnboardingSettings
+from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
 from bms_warehouse.locks import Busy
 from proofs.interruptions import kill
@@ -47,6 +49,25 @@ QUICK = OnboardingSettings(
     lease_s=0.3,
     keep_days=30,
 )
+
+
+@contextmanager
+def others_working(sandbox: Sandbox, resource: str) -> Iterator[None]:
+    """Let other users of the service create records in the meantime."""
+    ended = threading.Event()
+    given = {"id_entity": 1} if resource == "employees" else {}
+
+    def work() -> None:
+        while not ended.wait(0.1):
+            sandbox.insert(resource, last_name="Autre", first_name="Personne", **given)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 @dataclass(frozen=True)

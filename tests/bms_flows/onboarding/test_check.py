@@ -166,7 +166,8 @@ def test_a_ledger_restored_to_before_the_send_creates_no_duplicate(
     assert {outcome.state for outcome in run(this)} == {"created"}
     with warehouse.begin() as connection:
         columns = (
-            "state, attempt, max_attempts, first_intended_at, remote_id, remote_number, evidence"
+            "state, attempt, max_attempts, first_intended_at, remote_id, remote_number, evidence,"
+            " returned_id"
         )
         names = ", ".join(f"{name.strip()} = b.{name.strip()}" for name in columns.split(","))
         connection.execute(

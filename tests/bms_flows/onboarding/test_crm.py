@@ -216,8 +216,22 @@ def test_the_record_of_a_namesake_in_the_same_file_is_no_candidate(
     sandbox.set_fault("reset_before_read", "create_contact", count=1)
     two = people("contact", "Girard;Alice;a@depot.example;;;", "Girard;Alice;b@depot.example;;;")
     outcomes = run(drop(two, "contact"), create_timeout_s=0.4, settle_s=0.1)
-    assert ended(outcomes) == {"adopted": 1, "created": 1}
-    assert made(sandbox) == 2
+    assert ended(outcomes) == {"adopted": 1, "needs_review": 1}
+    assert codes(outcomes) == ["absence_not_proven"]
+    assert made(sandbox) == 1
+
+
+def test_a_returned_id_of_a_cut_name_is_a_candidate_and_nothing_is_sent_again(
+    sandbox: Sandbox, drop: Drop
+) -> None:
+    sandbox.set_dialect(stored_forms=["create_contact.last_name=cut:4"])
+    this = drop(people("contact", "Girard;Alice;;06 00 00 00 03;Dépôt SA;"), "contact")
+    [outcome] = run(this, create_timeout_s=0.4, settle_s=0.1)
+    assert outcome.state == "needs_review"
+    assert [each.guid for each in outcome.candidates] == [
+        str(row["id"]) for row in sandbox.rows("contacts") if row["last_name"] == "Gira"
+    ]
+    assert made(sandbox) == 1
 
 
 @pytest.mark.parametrize("resource", TWO)

@@ -248,7 +248,7 @@ class Onboarding(RuleBasedStateMachine):
 
 async def _applied(process: Process, ledger: MemoryLedger) -> bool:
     """Apply all rows; return whether the worker came to its end."""
-    worker = Applier(process, process, SETTINGS, sleep=process.sleep, ticks=process.ticks)
+    worker = Applier(process, process, SETTINGS, sleep=process.sleep, clock=process.clock)
     try:
         await worker.apply(list(ledger.rows))
     except (Killed, Busy, CreatesPaused, CreatesRefused):

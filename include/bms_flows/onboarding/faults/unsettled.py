@@ -13,6 +13,10 @@ BY_HAND = (
     "Modifier la fiche dans le logiciel de gestion.",
     "Change the record in the service itself.",
 )
+SEND_AGAIN = (
+    "Chercher la fiche ; si elle est absente, créer : la ligne sera envoyée à nouveau.",
+    "Search for the record in the service; if it is absent, decide create: the row is sent again.",
+)
 LATER = ("Rien à faire ; sera repris.", "Nothing to do; a later run resumes the row.")
 
 UNSETTLED_FAULTS: Final[Mapping[str, FaultText]] = {
@@ -121,10 +125,20 @@ UNSETTLED_FAULTS: Final[Mapping[str, FaultText]] = {
         "The service confirmed the creation with an id but does not return the record.",
         *DECIDE,
     ),
-    "created_not_listed": FaultText(
-        "Envoyée sans réponse ; le logiciel de gestion ne montre pas non plus les fiches créées au même moment.",
-        "The creation got no response; the service's lists also lack other records created then.",
+    "returned_other_data": FaultText(
+        "Le logiciel de gestion a confirmé la création par le numéro d'une fiche aux données différentes.",
+        "The service confirmed the creation with the id of a record with different data.",
         *DECIDE,
+    ),
+    "absence_not_proven": FaultText(
+        "Envoyée sans réponse ; aucune fiche plus récente ne montre que les listes sont à jour.",
+        "The creation got no response; no newer record shows that the service's lists are up to date.",
+        *SEND_AGAIN,
+    ),
+    "lists_incomplete": FaultText(
+        "Les listes du logiciel de gestion omettent des fiches qu'il contient ; une fiche peut donc exister.",
+        "The service's lists lack records that the service has, so a record may exist.",
+        *SEND_AGAIN,
     ),
     "found_for_another_row": FaultText(
         "Envoyée sans réponse ; la fiche trouvée appartient à une autre ligne.",

@@ -49,7 +49,7 @@ def give_up(entry: Entry, *, who: str, run: str) -> Transition:
     return Transition(changed, "decided_give_up", run, who)
 
 
-def reopen(
+def reopen(  # noqa: PLR0913 - the fields of the new drop
     entry: Entry,
     *,
     now: datetime,
@@ -59,6 +59,7 @@ def reopen(
     snapshot_id: int | None = None,
     reason: str | None = None,
     candidates: Sequence[str] = (),
+    alike: Sequence[str] = (),
 ) -> Transition:
     """Enter an existing row again: rejected or abandoned, or unsent and dropped with other data.
 
@@ -78,12 +79,12 @@ def reopen(
         first_intended_at=None,
         intended_at=None,
         in_flight_until=None,
-        returned_id=None,
         snapshot_id=snapshot_id,
         reason=reason,
         evidence=(),
         candidates=tuple(candidates),
         dismissed=(),
+        alike=tuple(alike),
         **RELEASED,
     )
     return Transition(changed, "entered", reason)

@@ -38,6 +38,8 @@ class NewRow(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     """Why a reviewer decides first; None for a row that may be sent."""
     candidates: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
+    """Keys of other rows that the reviewer compares."""
 
     def __repr__(self) -> str:
         return f"NewRow(line={self.line})"
@@ -67,6 +69,18 @@ def rows_in_flight(
         .where(creation.c.resource == identity.resource, unfinished | recent)
     )
     return {key: identity.rules_by_digest(decode_body(body)) for key, body in rows}
+
+
+def rows_alike(
+    key: str, digests: Collection[str], others: Mapping[str, Collection[str]]
+) -> tuple[str, ...]:
+    """Return the keys of `others`, match keys by row key, that share one of a row's match keys."""
+    wanted = set(digests)
+    return tuple(
+        sorted(
+            each for each, found in others.items() if each != key and not wanted.isdisjoint(found)
+        )
+    )
 
 
 def stored_managers(
@@ -138,6 +152,7 @@ def _insert(
             "reason": row.reason,
             "evidence": [],
             "candidates": list(row.candidates),
+            "alike": list(row.alike),
             "manager_key": row.manager_key,
             "entered_at": now,
             "changed_at": now,
@@ -161,6 +176,7 @@ def _reopened(
             snapshot_id=snapshot_id,
             reason=row.reason,
             candidates=row.candidates,
+            alike=row.alike,
         )
     except InvalidTransition:
         return None

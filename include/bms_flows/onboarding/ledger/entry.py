@@ -37,6 +37,13 @@ RELEASED: Final[Mapping[str, None]] = {"owner": None, "leased_until": None, "che
 """Fields of a row that no worker holds."""
 
 
+class BootTime(msgspec.Struct, frozen=True):
+    """Seconds since the machine's boot `boot`, unaffected by changes of any wall clock."""
+
+    boot: str
+    seconds: float
+
+
 class InvalidTransition(Exception):
     """The row is not in a state from which this transition is allowed, or another worker has it."""
 
@@ -60,14 +67,18 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Time of the first intent since the row was last entered."""
     intended_at: datetime | None = None
     in_flight_until: datetime | None = None
+    boot_id: str | None = None
+    """The boot of the machine that sent the last POST, or that settles it."""
+    in_flight_until_s: float | None = None
+    """`in_flight_until` in seconds since that boot: the database's clock may be changed."""
     empty_lookups: int = 0
-    """Lookups since the last attempt that found no record."""
+    """Consecutive lookups that found no record, or were not conclusive, for the next or last attempt."""
     snapshot_id: int | None = None
     """The snapshot of the service's lists from before the row was entered."""
     checked_at: datetime | None = None
     """When the lease holder last found no record of the row in the service."""
     returned_id: str | None = None
-    """The id that the last POST returned, until its record was read."""
+    """The id that the last POST returned; only the next intent clears it."""
     remote_id: str | None = None
     remote_number: int | None = None
     is_standby: bool | None = None
@@ -79,6 +90,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Remote ids that a reviewer chooses from."""
     dismissed: tuple[str, ...] = ()
     """Remote ids that a reviewer decided against."""
+    alike: tuple[str, ...] = ()
+    """Keys of rows with the same match keys that the review compares; a release decides against them."""
     manager_key: str | None = None
     """Key of the manager's row, whose number goes into the body."""
     owner: str | None = None
@@ -88,6 +101,14 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def unsent(self) -> bool:
         """Whether no POST was intended since the row was last entered."""
         return self.first_intended_at is None
+
+    @property
+    def intended_s(self) -> float | None:
+        """Time of the last intent, in seconds since the boot."""
+        if None in (self.intended_at, self.in_flight_until, self.in_flight_until_s):
+            return None
+        in_flight = self.in_flight_until - self.intended_at  # type: ignore[operator]
+        return self.in_flight_until_s - in_flight.total_seconds()  # type: ignore[operator]
 
     @property
     def existed(self) -> bool:

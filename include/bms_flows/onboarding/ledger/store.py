@@ -34,6 +34,8 @@ from bms_warehouse.errors import WarehouseError
 from bms_warehouse.tables import creation, creation_body, creation_event
 
 UNIQUE_VIOLATION = "23505"
+MAX_CONFIRMED = 1000
+"""Confirmed rows with which the lists are compared."""
 
 Step = Callable[[Entry, datetime], Transition]
 """Computes the transition of a row at the ledger's time; raises `InvalidTransition` if none is allowed."""
@@ -66,6 +68,9 @@ class Ledger(Protocol):
 
     async def owners(self, remote_ids: Collection[str]) -> dict[str, str]:
         """Return the keys of the rows that have these remote ids, by remote id."""
+
+    async def confirmed(self, boot_id: str) -> dict[str, Entry]:
+        """Return the latest rows sent in a boot of a machine and confirmed by a response, by remote id."""
 
     async def snapshots(self, ids: Collection[int]) -> dict[int, Snapshot]:
         """Return stored snapshots of the service, by number; deleted snapshots are omitted."""
@@ -118,6 +123,10 @@ class PostgresLedger:
         """Return the keys of the rows that have these remote ids."""
         return await asyncio.to_thread(self._owners, remote_ids)
 
+    async def confirmed(self, boot_id: str) -> dict[str, Entry]:
+        """Return the latest rows sent in a boot of a machine and confirmed by a response."""
+        return await asyncio.to_thread(self._confirmed, boot_id)
+
     async def snapshots(self, ids: Collection[int]) -> dict[int, Snapshot]:
         """Return stored snapshots of the service."""
         return await asyncio.to_thread(snapshot_store.load, self._engine, ids)
@@ -152,6 +161,18 @@ class PostgresLedger:
         with self._engine.connect() as connection:
             found = connection.execute(select(*COLUMNS).where(where).order_by(creation.c.id))
             return [_entry(row) for row in found]
+
+    def _confirmed(self, boot_id: str) -> dict[str, Entry]:
+        latest = (
+            select(*COLUMNS)
+            .where(creation.c.resource == self._resource, creation.c.boot_id == boot_id)
+            .where(creation.c.state == State.CREATED, creation.c.in_flight_until_s.is_not(None))
+            .order_by(creation.c.in_flight_until_s.desc())
+            .limit(MAX_CONFIRMED)
+        )
+        with self._engine.connect() as connection:
+            found = map(_entry, connection.execute(latest))
+            return {entry.remote_id: entry for entry in found if entry.remote_id}
 
     def _bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
         with self._engine.connect() as connection:
@@ -244,4 +265,5 @@ def _entry(row: Row[*tuple[Any, ...]]) -> Entry:
     given["evidence"] = tuple(given["evidence"])
     given["candidates"] = tuple(given["candidates"])
     given["dismissed"] = tuple(given["dismissed"])
+    given["alike"] = tuple(given["alike"])
     return Entry(**given)

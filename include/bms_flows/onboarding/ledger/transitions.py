@@ -27,13 +27,17 @@ invariant is enforced by one function, under the row lock of `store`:
 3. After `in_flight_until` the last attempt is over: the intent plus the longest duration of a create.
    A POST is sent in the first half of that time or not at all; the service finishes in the second
    half. Settling starts there whatever was answered, because a gateway answers 502 or 504 while the
-   service continues.
+   service continues. The time must pass by the database's clock and by the machine's clock since
+   its boot; after another boot it starts again.
 4. UNKNOWN returns to READY after two empty lookups: the first a settle time after `in_flight_until`,
-   the second a settle time later. A lookup in lists that lack other rows' records, created at that
-   time, shows nothing: after 20 of them a reviewer decides. A row never has more than `max_attempts` attempts. An attempt
-   answered 429 or 503 does not count for some hours after the first attempt of the row; the wait
-   between such attempts doubles.
+   the second a settle time later. Both must prove absence (`sending.absence`): the lists show a
+   record that was created after the attempt ended. After 20 lookups without such proof a reviewer
+   decides. A row never has more than `max_attempts` attempts. An attempt answered 429 or 503 does
+   not count for some hours after the first attempt of the row; the wait between such attempts
+   doubles.
 5. A remote record belongs to one row only (unique index, see `store`).
+6. An id that a POST returned is stored until the next intent. The row is not sent again unless a
+   reviewer decided against that id.
 
 The service has no idempotency key, so three assumptions remain:
 
@@ -42,7 +46,7 @@ The service has no idempotency key, so three assumptions remain:
   then writes the request; DNS, TCP, TLS, token and queues come before the check. A pause at exactly
   that point makes a duplicate only if it lasts longer than the in-flight bound plus two settle times.
 - The service finishes a create within the second half.
-- A created record appears in the lists within two settle times after `in_flight_until`.
+- Records appear in the lists in the order in which they were created.
 
 The duplicate check (`reporting.duplicates`) finds violations of these assumptions.
 
@@ -59,6 +63,7 @@ from bms_flows.onboarding.ledger.entry import (
     EXISTING,
     OPEN,
     RELEASED,
+    BootTime,
     Entry,
     InvalidTransition,
     State,
@@ -69,6 +74,9 @@ EMPTY_LOOKUPS: Final = 2
 """Lookups, a settle time apart, that must find no record before a POST is repeated."""
 MAX_EMPTY_LOOKUPS: Final = 20
 """Lookups before a reviewer decides, if an empty lookup does not show that the record is missing."""
+CLOSE_LOOKUPS: Final = 10
+"""Lookups that follow each other after a settle time; later lookups follow after `FAR` settle times."""
+FAR: Final = 3
 OUTAGE: Final = "service_unavailable"
 """Reason of an attempt that was answered 429 or 503."""
 LONGEST_PAUSE: Final = timedelta(minutes=30)
@@ -113,7 +121,21 @@ def record_check(entry: Entry, *, owner: str, checked_at: datetime) -> Transitio
     """Record that the service had no record for a READY row at `checked_at`."""
     if entry.state is not State.READY or entry.owner != owner:
         raise InvalidTransition
-    return Transition(_replace(entry, checked_at=checked_at))
+    return Transition(_replace(entry, checked_at=checked_at, empty_lookups=0))
+
+
+def record_doubtful_check(entry: Entry, *, owner: str, doubt: str) -> Transition:
+    """Record that a read of the lists does not prove that the service lacks a READY row's record.
+
+    `doubt` is the code of the reason. After `MAX_EMPTY_LOOKUPS` reads a reviewer decides.
+    """
+    if entry.state is not State.READY or entry.owner != owner:
+        raise InvalidTransition
+    checks = entry.empty_lookups + 1
+    changed = _replace(entry, empty_lookups=checks, checked_at=None)
+    if checks < MAX_EMPTY_LOOKUPS:
+        return Transition(changed)
+    return Transition(_review(changed, (), doubt), "review", doubt)
 
 
 def recently_checked(entry: Entry, *, now: datetime, max_age: timedelta) -> bool:
@@ -122,7 +144,13 @@ def recently_checked(entry: Entry, *, now: datetime, max_age: timedelta) -> bool
 
 
 def intend(
-    entry: Entry, *, owner: str, now: datetime, in_flight: timedelta, max_age: timedelta
+    entry: Entry,
+    *,
+    owner: str,
+    now: datetime,
+    clock: BootTime,
+    in_flight: timedelta,
+    max_age: timedelta,
 ) -> Transition:
     """Record the intent of the next POST; the caller commits it before sending.
 
@@ -142,6 +170,8 @@ def intend(
         first_intended_at=entry.first_intended_at or now,
         intended_at=now,
         in_flight_until=now + in_flight,
+        boot_id=clock.boot,
+        in_flight_until_s=clock.seconds + in_flight.total_seconds(),
         returned_id=None,
         empty_lookups=0,
         reason=None,
@@ -178,10 +208,13 @@ def confirm(
 
 
 def record_returned_id(entry: Entry, *, attempt: int, remote_id: str) -> Transition:
-    """Record the id that POST `attempt` returned, before its record is read; needs no lease."""
-    if entry.attempt != attempt or entry.state not in {State.SENDING, State.UNKNOWN}:
+    """Record the id that POST `attempt` returned, before its record is read; needs no lease.
+
+    A row that may be sent again is checked again first, with this id.
+    """
+    if entry.attempt != attempt or entry.state in EXISTING:
         raise InvalidTransition
-    return Transition(_replace(entry, returned_id=remote_id))
+    return Transition(_replace(entry, returned_id=remote_id, checked_at=None))
 
 
 def record_late_response(entry: Entry, *, remote_id: str) -> Transition:
@@ -205,12 +238,13 @@ def mark_ambiguous(
     attempt: int,
     reason: str,
     now: datetime,
+    clock: BootTime,
     returned_id: str | None = None,
     outage: timedelta | None = None,
 ) -> Transition:
     """Record that the outcome of POST `attempt` is ambiguous; settling starts at its in-flight bound.
 
-    `returned_id` is an id that the service returned while the record is not readable. With `outage`
+    `returned_id` is an id that the service returned and that is not confirmed. With `outage`
     the service is unavailable: the attempt does not count for that time after the first attempt.
     """
     if entry.attempt != attempt or entry.state is not State.SENDING:
@@ -220,10 +254,12 @@ def mark_ambiguous(
         entry,
         state=State.UNKNOWN,
         in_flight_until=now if entry.in_flight_until is None else max(now, entry.in_flight_until),
+        boot_id=clock.boot,
+        in_flight_until_s=max(clock.seconds, entry.in_flight_until_s or 0.0),
         max_attempts=entry.max_attempts + free,
         empty_lookups=0,
         reason=reason,
-        returned_id=returned_id,
+        returned_id=returned_id or entry.returned_id,
     )
     return Transition(changed, "unknown", reason)
 
@@ -248,11 +284,36 @@ def withdraw(entry: Entry, *, attempt: int, reason: str) -> Transition:
     return Transition(changed, "withdrawn", reason)
 
 
-def lookup_due_at(entry: Entry, settle: timedelta) -> datetime:
-    """Return when the next lookup of an UNKNOWN row is due."""
-    if entry.in_flight_until is None:
+def restart_wait(entry: Entry, *, owner: str, clock: BootTime, in_flight: timedelta) -> Transition:
+    """Settle an UNKNOWN row by this machine's clock: another boot's clock shows no elapsed time.
+
+    All rows of a worker wait together.
+    """
+    if entry.state is not State.UNKNOWN or entry.owner != owner or entry.boot_id == clock.boot:
         raise InvalidTransition
-    return entry.in_flight_until + settle * (entry.empty_lookups + 1)
+    until = clock.seconds + in_flight.total_seconds()
+    return Transition(_replace(entry, boot_id=clock.boot, in_flight_until_s=until, empty_lookups=0))
+
+
+def wait_for_lookup(entry: Entry, *, now: datetime, clock: BootTime, settle: timedelta) -> float:
+    """Return the seconds until the next lookup of an UNKNOWN row is due, at most 0 if it is due.
+
+    The time must pass both by the database's clock and since the machine's boot.
+    """
+    if entry.in_flight_until is None or entry.in_flight_until_s is None:
+        raise InvalidTransition
+    if entry.boot_id != clock.boot:
+        raise InvalidTransition
+    ended_for = min(
+        (now - entry.in_flight_until).total_seconds(), clock.seconds - entry.in_flight_until_s
+    )
+    # Rounded: floating-point remainders would never end a wait.
+    return round(settle.total_seconds() * _settle_times(entry.empty_lookups + 1) - ended_for, 3)
+
+
+def _settle_times(lookup: int) -> int:
+    """Return how many settle times after the end of an attempt a lookup is due."""
+    return lookup + (FAR - 1) * max(0, lookup - CLOSE_LOOKUPS)
 
 
 def sendable_from(entry: Entry) -> datetime | None:
@@ -294,22 +355,23 @@ def record_empty_lookup(
     *,
     owner: str,
     started_at: datetime,
+    clock: BootTime,
     settle: timedelta,
-    lists_complete: bool = True,
+    doubt: str | None = None,
 ) -> Transition:
-    """Record a lookup, started at `started_at`, that found no record.
+    """Record a lookup that found no record; `started_at` and `clock` are the start of its read.
 
-    The row stays UNKNOWN for another lookup, returns to READY, or goes to a reviewer. Without
-    `lists_complete` the lists lack records that the service confirmed for other rows.
+    The row stays UNKNOWN for another lookup, returns to READY, or goes to a reviewer. `doubt` is the
+    code of the reason for which the read does not prove the absence of the record.
     """
     if (
         entry.state is not State.UNKNOWN
         or entry.owner != owner
-        or started_at < lookup_due_at(entry, settle)
+        or wait_for_lookup(entry, now=started_at, clock=clock, settle=settle) > 0
     ):
         raise InvalidTransition
     empty_lookups = entry.empty_lookups + 1
-    clear = entry.returned_id is None and lists_complete
+    clear = entry.returned_id is None and doubt is None
     if empty_lookups < (EMPTY_LOOKUPS if clear else MAX_EMPTY_LOOKUPS):
         return Transition(_replace(entry, empty_lookups=empty_lookups), "not_found")
     if entry.returned_id is not None:
@@ -318,9 +380,9 @@ def record_empty_lookup(
             _replace(entry, empty_lookups=empty_lookups), (entry.returned_id,), "id_not_readable"
         )
         return Transition(asked, "review", "id_not_readable")
-    if not lists_complete:
-        asked = _review(_replace(entry, empty_lookups=empty_lookups), (), "created_not_listed")
-        return Transition(asked, "review", "created_not_listed")
+    if doubt is not None:
+        asked = _review(_replace(entry, empty_lookups=empty_lookups), (), doubt)
+        return Transition(asked, "review", doubt)
     if entry.attempt < entry.max_attempts:
         cleared = _replace(
             entry, empty_lookups=empty_lookups, state=State.READY, checked_at=started_at

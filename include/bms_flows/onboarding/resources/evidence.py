@@ -2,9 +2,10 @@
 
 A record in the snapshot taken before the row's first POST was not created by the row. A record that
 is new since then and has the row's key was created by the row, whatever its `created_on`, unless its
-comparison fields contradict the row. A reviewer decides on possible matches: two persons may share
-a name. A new record with the row's name only is a possible match, because a service may store a key
-otherwise than it was sent.
+comparison fields contradict the row. A reviewer decides on a record that was
+deleted since or that another row claimed, and on possible matches: two persons may share a name. A new
+record with the row's name only is a possible match, because a service may store a key otherwise than
+it was sent.
 """
 
 import hashlib
@@ -33,6 +34,8 @@ class ServiceRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The other digests that are looser forms of the key."""
     comparison_fields: Mapping[str, str | None] = {}
     """Digests of the comparison fields: name, start date, …"""
+    created_on: str | None = None
+    """When the service created it, in the service's own form."""
     deleted: bool = False
     """Value of the service's `deleted` flag."""
     values: Mapping[str, Any] = {}
@@ -97,7 +100,8 @@ def resolve(
     """Return which of the records `shown` the POSTs of a row created.
 
     `shown` are the records that are new or changed since the row's snapshot; `changed` contains the
-    ids of changed records, `claimed` the ids that belong to other rows of the ledger.
+    ids of changed records, `claimed` the ids that belong to other rows of the ledger; records of rows
+    that a reviewer decided to be other persons are not among them.
     """
     sure: dict[str, ServiceRecord] = {}
     doubtful: dict[str, ServiceRecord] = {}
@@ -108,19 +112,20 @@ def resolve(
         if expected.key not in found_by or known.remote_id in changed:
             # A record that existed before the first POST can only have been edited since.
             matches = not found_by.isdisjoint(expected.digests)
-            if not taken and (
-                matches or (known.remote_id not in changed and namesake(expected, known))
+            if matches or (
+                not taken and known.remote_id not in changed and namesake(expected, known)
             ):
                 possible[known.remote_id] = known
-        elif expected.trust == "never":
-            if not taken:
-                sure[known.remote_id] = known
+        elif expected.trust == "never" and not taken:
+            sure[known.remote_id] = known
         elif taken or contradicted(expected.comparison_fields, known.comparison_fields):
             doubtful[known.remote_id] = known
         else:
             sure[known.remote_id] = known
     if len(sure) == 1 and not doubtful:
         [found] = sure.values()
+        if found.deleted:
+            return Ambiguous((found.remote_id,), "candidate_deleted")
         return Found(
             found, ("new", "key", *agreeing(expected.comparison_fields, found.comparison_fields))
         )

@@ -27,11 +27,13 @@ class Created(msgspec.Struct, frozen=True):
 
 
 class IdUnconfirmed(AmbiguousWrite):
-    """A creation returned an id whose record is not readable (yet)."""
+    """A creation returned an id whose record is not readable (yet), or has other data than the body."""
 
-    def __init__(self, endpoint: Endpoint, remote_id: str) -> None:
+    def __init__(
+        self, endpoint: Endpoint, remote_id: str, reason: str = "returned an id that can't be read"
+    ) -> None:
         self.remote_id = remote_id
-        super().__init__(endpoint, "returned an id that can't be read")
+        super().__init__(endpoint, reason)
 
 
 class NotSent(Exception):

@@ -10,7 +10,7 @@ import msgspec
 
 from bms.client import Client
 from bms.endpoints import BY_NAME
-from bms.errors import AmbiguousWrite, BmsError, NotFound
+from bms.errors import BmsError, NotFound
 from bms.responses import CreatedId
 from bms.transport import BeforeSend
 from bms_flows.onboarding.resources.consultant import consultant, consultant_identity
@@ -117,6 +117,7 @@ class Employees:
             number=item.id_employee,
             is_standby=item.is_standby,
             **self.identity.digests(values)._asdict(),
+            created_on=item.created_on,
             values=values,
         )
 
@@ -185,10 +186,9 @@ class Crm(ABC):
     async def create(
         self, body: Mapping[str, Any], before_send: BeforeSend, on_id: OnId
     ) -> Created:
-        """Create a record and read it back; raise `AmbiguousWrite` if it differs from the body.
+        """Create a record and read it back; raise `IdUnconfirmed` if it is not readable or differs.
 
         The interface does not show the form of the response, and part of a number is also a number.
-        Raises `IdUnconfirmed` if the record of the returned id is not readable yet.
         """
         made = await self._post(body, before_send)
         await on_id(str(made.id))
@@ -202,7 +202,7 @@ class Crm(ABC):
         if contradicted(
             self.identity.comparison_digests(body), self.known(record).comparison_fields
         ):
-            raise AmbiguousWrite(endpoint, "returned the id of a different record")
+            raise IdUnconfirmed(endpoint, str(made.id), "returned the id of a different record")
         return Created(str(record.id), record.id)
 
     async def read(self, remote_id: str) -> Any | None:
@@ -219,6 +219,7 @@ class Crm(ABC):
             remote_id=str(record.id),
             number=record.id,
             **self.identity.digests(values)._asdict(),
+            created_on=record.created_on,
             deleted=bool(values.get("deleted")),
         )
 

@@ -15,15 +15,14 @@ from datetime import datetime
 from typing import Any, Final
 
 from bms_flows.onboarding.ledger import transitions
-from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, Entry, State
+from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, BootTime, Entry, State
 from bms_flows.onboarding.ledger.store import Ledger, with_managers
-from bms_flows.onboarding.ledger.transitions import lookup_due_at
 from bms_flows.onboarding.resources.remote import Remote
 from bms_flows.onboarding.sending.breaker import CircuitBreaker, CreatesPaused
+from bms_flows.onboarding.sending.clock import boot_time
 from bms_flows.onboarding.sending.group_commit import GroupCommit
 from bms_flows.onboarding.sending.send import RowSender, WorkerPool
-from bms_flows.onboarding.sending.send import ticks as real_ticks
-from bms_flows.onboarding.sending.service_check import ServiceCheck
+from bms_flows.onboarding.sending.service_check import Rows, ServiceCheck
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_warehouse.locks import Busy
 
@@ -47,13 +46,13 @@ MAX_IDLE_ROUNDS: Final = 3
 
 @dataclass(frozen=True)
 class Applier:
-    """Processes rows of one resource; simulations replace `sleep` and `ticks`."""
+    """Processes rows of one resource; simulations replace `sleep` and `clock`."""
 
     ledger: Ledger
     remote: Remote
     settings: OnboardingSettings
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    ticks: Callable[[], float] = real_ticks
+    clock: Callable[[], BootTime] = boot_time
     owner: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     async def apply(self, rows: Sequence[int]) -> dict[State, int]:
@@ -70,7 +69,7 @@ class Applier:
 
     async def _work(self, rows: Sequence[int]) -> Exception | None:
         idle_rounds, before = 0, (frozenset[int](), 0)
-        service = ServiceCheck(self.ledger, self.remote, self.settings, self.owner)
+        service = ServiceCheck(self.ledger, self.remote, self.settings, self.owner, self.clock)
         breaker: CircuitBreaker | None = None
         while True:
             await self._renew(rows)  # this process may have been paused
@@ -84,9 +83,8 @@ class Applier:
             ready = {row: body for row, body in sendable.items() if not pauses[row]}
             stale = self._stale(mine, now)
             if not stale.isdisjoint(ready):
-                await service.before_sending(
-                    {e.id: (e, bodies[e.id]) for e in mine if e.id in stale}
-                )
+                checked = {e.id: (e, bodies[e.id]) for e in mine if e.id in stale}
+                await self._check(service, checked)
                 continue
             now_ready = (frozenset(ready), breaker.refusals)
             idle_rounds, before = idle_rounds + 1 if now_ready == before else 0, now_ready
@@ -101,9 +99,8 @@ class Applier:
             if unknown:
                 left = await service.by_returned_ids(unknown)
                 if left:
-                    await self._wait_for([entry for entry, _ in left.values()])
-                    created = [each for each in entries if each.state is State.CREATED]
-                    await service.after_sending(left, created)
+                    due = await self._wait_for(left)
+                    await service.after_sending({e.id: (e, bodies[e.id]) for e in due})
             elif pauses:
                 pause = min(pauses.values())
                 if pause > self.settings.outage_wait_s:
@@ -111,6 +108,11 @@ class Applier:
                 await self.sleep(pause)
             else:
                 return None
+
+    async def _check(self, service: ServiceCheck, rows: Rows) -> None:
+        """Check rows before sending; wait if the lists are incomplete."""
+        if not await service.before_sending(rows):
+            await self.sleep(self.settings.settle_s)
 
     def _stale(self, mine: Sequence[Entry], now: datetime) -> AbstractSet[int]:
         """Return the READY rows that need a check before they may be sent."""
@@ -126,7 +128,7 @@ class Applier:
         """Return a circuit breaker; it starts with a probe if the last attempt of a row met an outage."""
         return CircuitBreaker(
             longest_wait=self.settings.outage_wait_s,
-            ticks=self.ticks,
+            ticks=lambda: self.clock().seconds,
             sleep=self.sleep,
             suspected=any(entry.reason == transitions.OUTAGE for entry in mine),
         )
@@ -166,15 +168,31 @@ class Applier:
         slots = asyncio.Semaphore(concurrency)
         async with GroupCommit(self.ledger, concurrency) as commits:
             sender = RowSender(
-                commits, self.remote, self.settings, self.owner, slots, breaker, self.ticks
+                commits, self.remote, self.settings, self.owner, slots, breaker, self.clock
             )
             return await WorkerPool(sender, concurrency).send(ready)
 
-    async def _wait_for(self, unknown: Collection[Entry]) -> None:
-        """Wait until the lookups of all `unknown` rows are due."""
-        last = max(lookup_due_at(entry, self.settings.settle) for entry in unknown)
-        while (left := (last - await self.ledger.now()).total_seconds()) > 0:
-            await self.sleep(left)
+    async def _wait_for(self, unknown: Collection[int]) -> list[Entry]:
+        """Wait until the lookups of the `unknown` rows are due, of all at once; return the rows."""
+        owner, settings = self.owner, self.settings
+        await self.ledger.change(
+            unknown,
+            lambda entry, _: transitions.restart_wait(
+                entry, owner=owner, clock=self.clock(), in_flight=settings.in_flight
+            ),
+        )
+        rows = await self.ledger.entries(unknown)
+        mine = [each for each in rows if each.state is State.UNKNOWN and each.owner == owner]
+        left = 1.0 if mine else 0.0
+        while left > 0:
+            now, clock = await self.ledger.now(), self.clock()
+            left = max(
+                transitions.wait_for_lookup(entry, now=now, clock=clock, settle=settings.settle)
+                for entry in mine
+            )
+            if left > 0:
+                await self.sleep(left)
+        return mine
 
     async def _counts(self, rows: Sequence[int]) -> dict[State, int]:
         """Count `rows` by state; raise `Busy` if some are unfinished and don't wait for a reviewer.

@@ -1,9 +1,9 @@
 """Sending of creates: commit the intent, check the time on the open connection, POST, commit the outcome."""
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
@@ -17,19 +17,13 @@ from bms.errors import (
     Timeout,
 )
 from bms_flows.onboarding.ledger import transitions
-from bms_flows.onboarding.ledger.entry import Entry
+from bms_flows.onboarding.ledger.entry import BootTime, Entry
 from bms_flows.onboarding.ledger.store import RemoteIdConflict, Step
 from bms_flows.onboarding.resources.remote import Created, IdUnconfirmed, NotSent, Remote
 from bms_flows.onboarding.sending.breaker import CircuitBreaker, CreatesPaused, Permit
+from bms_flows.onboarding.sending.clock import boot_time
 from bms_flows.onboarding.sending.group_commit import GroupCommit
 from bms_flows.onboarding.settings import OnboardingSettings
-
-
-def ticks() -> float:
-    """Return a clock in seconds that continues while the process is stopped and the machine sleeps."""
-    boot = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if boot is None else time.clock_gettime(boot)
-
 
 OUTAGES: Final = (Throttled, ServiceUnavailable, ConnectionFailed, Timeout)
 """Errors of creates that were not executed because the service is unavailable."""
@@ -61,7 +55,7 @@ class CreatesRefused(Exception):
 
 @dataclass(frozen=True)
 class RowSender:
-    """Sends ledger rows for one owner, at most as many at a time as `slots`; simulations replace `ticks`."""
+    """Sends ledger rows for one owner, at most as many at a time as `slots`; simulations replace `clock`."""
 
     commits: GroupCommit
     remote: Remote
@@ -69,7 +63,11 @@ class RowSender:
     owner: str
     slots: asyncio.Semaphore
     breaker: CircuitBreaker
-    ticks: Callable[[], float] = ticks
+    clock: Callable[[], BootTime] = boot_time
+
+    def ticks(self) -> float:
+        """Return the machine's time in seconds."""
+        return self.clock().seconds
 
     async def send(self, row: int, body: Mapping[str, Any]) -> Exception | None:
         """Make the next attempt for `row` when the breaker permits; return an error that concerns all rows.
@@ -95,6 +93,7 @@ class RowSender:
                 entry,
                 owner=owner,
                 now=now,
+                clock=self.clock(),
                 in_flight=settings.in_flight,
                 max_age=settings.check_max_age,
             ),
@@ -117,7 +116,8 @@ class RowSender:
             await record(lambda entry, _: step(entry))
 
         def outcome(reason: str) -> Step:
-            return _ambiguous(attempt, reason, returned_id) if sent else _withdrawn(attempt, reason)
+            unknown = self._ambiguous(attempt, reason, returned_id)
+            return unknown if sent else _withdrawn(attempt, reason)
 
         loop = asyncio.get_running_loop()
         limit = asyncio.timeout(settings.send_within_s - (self.ticks() - started))
@@ -183,10 +183,24 @@ class RowSender:
     def _ambiguous_error(self, attempt: int, error: AmbiguousWrite) -> Step:
         if error.status not in UNAVAILABLE:
             returned_id = error.remote_id if isinstance(error, IdUnconfirmed) else None
-            return _ambiguous(attempt, error.reason.replace(" ", "_"), returned_id)
-        outage = self.settings.outage
+            return self._ambiguous(attempt, error.reason.replace(" ", "_"), returned_id)
+        return self._ambiguous(attempt, transitions.OUTAGE, outage=self.settings.outage)
+
+    def _ambiguous(
+        self,
+        attempt: int,
+        reason: str,
+        returned_id: str | None = None,
+        outage: timedelta | None = None,
+    ) -> Step:
         return lambda entry, now: transitions.mark_ambiguous(
-            entry, attempt=attempt, reason=transitions.OUTAGE, now=now, outage=outage
+            entry,
+            attempt=attempt,
+            reason=reason,
+            now=now,
+            clock=self.clock(),
+            returned_id=returned_id,
+            outage=outage,
         )
 
     async def _confirm(self, intended: Entry, made: Created) -> None:
@@ -203,18 +217,12 @@ class RowSender:
             )
         except RemoteIdConflict:
             # The service returned the id of another row's record: the response is not usable.
-            await record(_ambiguous(attempt, "id_claimed"))
+            await record(self._ambiguous(attempt, "id_claimed", made.remote_id))
             return
         if moved is None:
             await record(
                 lambda entry, _: transitions.record_late_response(entry, remote_id=made.remote_id)
             )
-
-
-def _ambiguous(attempt: int, reason: str, returned_id: str | None = None) -> Step:
-    return lambda entry, now: transitions.mark_ambiguous(
-        entry, attempt=attempt, reason=reason, now=now, returned_id=returned_id
-    )
 
 
 def _withdrawn(attempt: int, reason: str) -> Step:

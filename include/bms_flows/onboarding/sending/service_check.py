@@ -5,7 +5,7 @@ changed since its own snapshot; the planner compared it with all older records.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from bms_flows.onboarding.ledger import transitions
-from bms_flows.onboarding.ledger.entry import EXISTED, Entry
+from bms_flows.onboarding.ledger.entry import EXISTED, BootTime, Entry, State
 from bms_flows.onboarding.ledger.store import Ledger, RemoteIdConflict, Step
 from bms_flows.onboarding.planning.matching import by_rules
 from bms_flows.onboarding.resources.evidence import (
@@ -31,6 +31,7 @@ from bms_flows.onboarding.resources.evidence import (
 from bms_flows.onboarding.resources.match_rules import MatchRule, rules_version
 from bms_flows.onboarding.resources.remote import Remote, require_scopes
 from bms_flows.onboarding.resources.snapshot import Snapshot
+from bms_flows.onboarding.sending import absence
 from bms_flows.onboarding.settings import OnboardingSettings
 
 Rows = Mapping[int, tuple[Entry, Mapping[str, Any]]]
@@ -38,8 +39,6 @@ Rows = Mapping[int, tuple[Entry, Mapping[str, Any]]]
 ByDigest = Mapping[str, Sequence[ServiceRecord]]
 MatchRules = Mapping[str, MatchRule]
 ComparisonFields = Mapping[str, str | None]
-Claims = Mapping[str, Collection[str]]
-"""Remote ids that belong to other rows, with the match keys of those rows."""
 
 
 class CheckTooSlow(Exception):
@@ -58,8 +57,14 @@ class ServiceCheck:
     """Checks rows for one lease holder; caches the latest snapshot between calls."""
 
     def __init__(
-        self, ledger: Ledger, remote: Remote, settings: OnboardingSettings, owner: str
+        self,
+        ledger: Ledger,
+        remote: Remote,
+        settings: OnboardingSettings,
+        owner: str,
+        clock: Callable[[], BootTime],
     ) -> None:
+        self._clock = clock
         self._ledger = ledger
         self._remote = remote
         self._settings = settings
@@ -67,12 +72,20 @@ class ServiceCheck:
         self._current: Snapshot | None = None
         self._earlier: dict[int | None, Snapshot | None] = {None: None}
 
-    async def before_sending(self, rows: Rows) -> None:
+    async def before_sending(self, rows: Rows) -> bool:
         """Check READY rows: adopt existing records, send possible matches to review.
 
-        The remaining rows may be sent within `check_max_age`. Raises `CheckTooSlow`, `ListUnsettled`,
+        The remaining rows may be sent within `check_max_age`. False if the lists lack records that the
+        service has: the rows must be checked again later. Raises `CheckTooSlow`, `ListUnsettled`,
         `ScopeUnlisted` and the client's errors.
         """
+        rows = {
+            number: (entry, body)
+            for number, (entry, body) in rows.items()
+            if not await self._by_returned_id(entry, body)
+        }
+        if not rows:
+            return True
         shown, age = await self._refreshed(rows)
         if age > self._settings.check_max_age:
             shown, age = await self._refreshed(
@@ -85,12 +98,19 @@ class ServiceCheck:
             if isinstance(verdict, NothingFound):
                 clear.append(number)
             else:
-                await self._record(number, verdict, shown.taken_at)
+                await self._record(number, verdict)
+        if clear and await self._incomplete(rows, shown):
+            doubtful = partial(
+                transitions.record_doubtful_check, owner=self._owner, doubt=absence.INCOMPLETE
+            )
+            await self._ledger.change(clear, lambda entry, _: doubtful(entry))
+            return False
         checked = partial(transitions.record_check, owner=self._owner, checked_at=shown.taken_at)
         await self._ledger.change(clear, lambda entry, _: checked(entry))
+        return True
 
     async def by_returned_ids(self, rows: Rows) -> Rows:
-        """Adopt UNKNOWN rows whose returned id is now readable; return the remaining rows."""
+        """Settle UNKNOWN rows whose returned id is now readable; return the remaining rows."""
         return {
             number: (entry, body)
             for number, (entry, body) in rows.items()
@@ -98,43 +118,92 @@ class ServiceCheck:
         }
 
     async def _by_returned_id(self, entry: Entry, body: Mapping[str, Any]) -> bool:
-        if entry.returned_id is None:
+        """Adopt the record of the returned id, or send it to review; return whether it did either.
+
+        A row without a POST in progress waits for no record: an id that can't be read goes to review.
+        """
+        if entry.returned_id is None or entry.returned_id in entry.dismissed:
             return False
+        candidates = (entry.returned_id,)
         record = await self._remote.read(entry.returned_id)
         if record is None:
-            return False
-        known, comparison_fields = (
-            self._remote.known(record),
-            self._remote.identity.comparison_digests(body),
-        )
-        if contradicted(comparison_fields, known.comparison_fields):
-            return False  # a truncated id may be the id of another record
-        found = Found(known, ("returned_id", *agreeing(comparison_fields, known.comparison_fields)))
-        await self._record(entry.id, found, await self._ledger.now())
-        return True
+            if entry.state is State.READY:
+                await self._record(entry.id, Ambiguous(candidates, "id_not_readable"))
+            return entry.state is State.READY
+        known = self._remote.known(record)
+        comparison_fields = self._remote.identity.comparison_digests(body)
+        if not contradicted(comparison_fields, known.comparison_fields):
+            agree = agreeing(comparison_fields, known.comparison_fields)
+            found = Found(known, ("returned_id", *agree))
+            deleted = Ambiguous(candidates, "candidate_deleted")
+            await self._record(entry.id, deleted if known.deleted else found)
+            return True
+        if entry.state is State.READY or entry.empty_lookups + 1 >= transitions.EMPTY_LOOKUPS:
+            await self._record(entry.id, Ambiguous(candidates, "returned_other_data"))
+            return True
+        return False  # a truncated id may be the id of another record: the lists may show the row's
 
-    async def after_sending(self, rows: Rows, created: Collection[Entry]) -> None:
-        """Settle UNKNOWN rows, all of them due, by the current lists.
-
-        `created` are rows whose creation the service confirmed. If the lists lack the record of one that
-        was sent at the same time or later, they may lack the record of an UNKNOWN row, too.
-        """
+    async def after_sending(self, rows: Rows) -> None:
+        """Settle UNKNOWN rows, all of them due, by the current lists."""
         rows = await self.by_returned_ids(rows)
         if not rows:
             return
+        clock = self._clock()
         shown = await self._refresh(rows)
-        settled = shown.taken_at - self._settings.settle
-        unlisted = [
-            each.in_flight_until
-            for each in created
-            if each.in_flight_until is not None
-            and each.in_flight_until <= settled
-            and not shown.contains(each.remote_id or "")
-        ]
-        for number, verdict in (await self._verdicts(rows, shown)).items():
-            sent_at = rows[number][0].first_intended_at
-            complete = sent_at is None or all(until < sent_at for until in unlisted)
-            await self._record(number, verdict, shown.taken_at, lists_complete=complete)
+        verdicts = await self._verdicts(rows, shown)
+        doubt, until = None, absence.NEVER
+        if any(isinstance(verdict, NothingFound) for verdict in verdicts.values()):
+            own = await self._ledger.confirmed(clock.boot)
+            until = absence.up_to_date_until(
+                shown.records.values(), own, clock, self._settings.in_flight
+            )
+            if await self._incomplete(rows, shown):
+                doubt = absence.INCOMPLETE
+        for number, verdict in verdicts.items():
+            entry = rows[number][0]
+            if not isinstance(verdict, NothingFound):
+                await self._record(number, verdict)
+                continue
+            proven = absence.proves_absence(entry, clock, until)
+            code = doubt or (None if proven else absence.UNPROVEN)
+            step = self._empty_lookup(shown.taken_at, clock, code)
+            await self._ledger.change([number], step)
+
+    def _empty_lookup(self, at: datetime, clock: BootTime, doubt: str | None) -> Step:
+        owner, settle = self._owner, self._settings.settle
+        return lambda entry, _: transitions.record_empty_lookup(
+            entry, owner=owner, started_at=at, clock=clock, settle=settle, doubt=doubt
+        )
+
+    async def _incomplete(self, rows: Rows, shown: Snapshot) -> bool:
+        """Return whether the lists lack records of the rows' snapshots, or of confirmed creates."""
+        clock = self._clock()
+        settled = clock.seconds - self._settings.settle_s
+        earlier = {
+            remote_id
+            for each in {entry.snapshot_id for entry, _ in rows.values()}
+            if (snapshot := self._earlier[each]) is not None
+            for name, state in snapshot.lists.items()
+            if name in shown.lists
+            for remote_id in state.fingerprints
+        }
+        confirmed = (
+            remote_id
+            for remote_id, entry in (await self._ledger.confirmed(clock.boot)).items()
+            if (entry.in_flight_until_s or settled) < settled
+        )
+        listed = {each for state in shown.lists.values() for each in state.fingerprints}
+        lacking = absence.missing([earlier], confirmed, listed)
+        existing = 0
+        for remote_id in lacking[: absence.SAMPLE]:
+            record = await self._remote.read(remote_id)
+            existing += record is not None and self._belongs(self._remote.known(record), shown)
+        return absence.is_incomplete(existing, len(earlier - listed), len(earlier))
+
+    def _belongs(self, known: ServiceRecord, shown: Snapshot) -> bool:
+        """Return whether the lists that were read should have a record."""
+        scope = self._remote.identity.scope_of(known.values)
+        return not known.deleted and (scope is None or str(scope) in shown.lists)
 
     async def _refreshed(self, rows: Rows) -> tuple[Snapshot, timedelta]:
         shown = await self._refresh(rows)
@@ -174,16 +243,26 @@ class ServiceCheck:
             for number, (entry, _) in rows.items()
         }
         owners = await self._ledger.owners({k.remote_id for each in nearby.values() for k in each})
-        owned = await self._rules_of(set(owners.values())) if owners else {}
+        siblings = await self._ledger.by_key(set(owners.values())) if owners else {}
         found: dict[int, Verdict] = {}
         for number, (entry, _) in rows.items():
-            claimed = {
-                known.remote_id: owned[owners[known.remote_id]]
+            candidates = [
+                known
                 for known in nearby[number]
+                if known.remote_id not in entry.dismissed
+                and not _distinct(entry, siblings.get(owners.get(known.remote_id, "")))
+            ]
+            claimed = {
+                known.remote_id
+                for known in candidates
                 if owners.get(known.remote_id, entry.key) != entry.key
             }
-            decide = self._unsent if entry.unsent else self._sent
-            found[number] = decide(entry, rules[number], fields[number], nearby[number], claimed)
+            if entry.unsent:
+                found[number] = self._unsent(rules[number], fields[number], candidates)
+            else:
+                found[number] = self._sent(
+                    entry, rules[number], fields[number], candidates, claimed
+                )
         return found
 
     async def _namesakes(
@@ -211,7 +290,7 @@ class ServiceCheck:
         rules: MatchRules,
         comparison_fields: ComparisonFields,
         nearby: Sequence[ServiceRecord],
-        claimed: Claims,
+        claimed: Collection[str],
     ) -> Verdict:
         """Decide which of the matching records, if any, a POST of the row made."""
         earlier = self._earlier[entry.snapshot_id]
@@ -223,25 +302,21 @@ class ServiceCheck:
         )
         return resolve(
             expected,
-            [known for known in nearby if known.remote_id not in entry.dismissed],
+            nearby,
             claimed=claimed,
             changed={k.remote_id for k in nearby if earlier and earlier.contains(k.remote_id)},
         )
 
     def _unsent(
         self,
-        entry: Entry,
         rules: MatchRules,
         comparison_fields: ComparisonFields,
         nearby: Sequence[ServiceRecord],
-        claimed: Claims,
     ) -> Verdict:
         """Decide like the planner whether a matching record is the row's."""
-        # Rows that share a match key were compared when they were planned.
-        compared = {i for i, digests in claimed.items() if not rules.keys().isdisjoint(digests)}
-        match = by_rules(
-            _indexed(nearby), rules, comparison_fields, but={*entry.dismissed, *compared}
-        )
+        match = by_rules(_indexed(nearby), rules, comparison_fields, but=())
+        if match.known is not None and match.known.deleted:
+            return Ambiguous((match.known.remote_id,), "candidate_deleted")
         if match.known is not None and contradicted(
             comparison_fields, match.known.comparison_fields
         ):
@@ -254,19 +329,17 @@ class ServiceCheck:
             return Ambiguous(match.candidates, match.reason)
         return NothingFound()
 
-    async def _record(
-        self, number: int, verdict: Verdict, at: datetime, *, lists_complete: bool = True
-    ) -> None:
+    async def _record(self, number: int, verdict: Found | Ambiguous) -> None:
         """Commit the transition for a verdict."""
         try:
-            await self._ledger.change([number], self._step(verdict, at, lists_complete))
+            await self._ledger.change([number], self._step(verdict))
         except RemoteIdConflict:
             candidates = (verdict.known.remote_id,) if isinstance(verdict, Found) else ()
             conflict = Ambiguous(candidates, "found_for_another_row")
-            await self._ledger.change([number], self._step(conflict, at, lists_complete))
+            await self._ledger.change([number], self._step(conflict))
 
-    def _step(self, verdict: Verdict, at: datetime, lists_complete: bool) -> Step:
-        owner, settle = self._owner, self._settings.settle
+    def _step(self, verdict: Found | Ambiguous) -> Step:
+        owner = self._owner
         match verdict:
             case Found(known, evidence):
                 return lambda entry, _: transitions.adopt(
@@ -279,25 +352,25 @@ class ServiceCheck:
                 )
             case Ambiguous(candidates, reason):
                 return lambda entry, _: transitions.send_to_review(
-                    entry, owner=owner, candidates=candidates, reason=reason
-                )
-            case NothingFound():
-                return lambda entry, _: transitions.record_empty_lookup(
                     entry,
                     owner=owner,
-                    started_at=at,
-                    settle=settle,
-                    lists_complete=lists_complete,
+                    candidates=tuple(dict.fromkeys([*_returned(entry), *candidates])),
+                    reason=reason,
                 )
 
-    async def _rules_of(self, keys: Collection[str]) -> dict[str, Collection[str]]:
-        """Return the match keys of the rows with these keys."""
-        entries = await self._ledger.by_key(keys)
-        bodies = await self._ledger.bodies([entry.id for entry in entries.values()])
-        return {
-            key: {key, *self._remote.identity.rules_by_digest(bodies.get(entry.id, {}))}
-            for key, entry in entries.items()
-        }
+
+def _distinct(entry: Entry, owner: Entry | None) -> bool:
+    """Return whether a reviewer decided that a row and the row that owns a record are different."""
+    if owner is None or owner.key == entry.key:
+        return False
+    released = entry.key in owner.alike and "decided" not in owner.evidence
+    return released or owner.key in entry.alike
+
+
+def _returned(entry: Entry) -> tuple[str, ...]:
+    """Return the id that the last POST returned, unless a reviewer decided against it."""
+    returned_id = entry.returned_id
+    return () if returned_id is None or returned_id in entry.dismissed else (returned_id,)
 
 
 def _earliest(snapshots: Sequence[Snapshot | None]) -> Snapshot | None:

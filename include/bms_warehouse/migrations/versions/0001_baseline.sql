@@ -428,10 +428,12 @@ create table bms.creation ( -- The ledger: one row for each record to create, ac
     first_intended_at timestamptz, -- Time recorded before the first POST.
     intended_at timestamptz, -- Time recorded and committed before the latest POST.
     in_flight_until timestamptz, -- When the last POST can no longer be in progress.
-    empty_lookups integer not null, -- Lookups since the last POST that found no record.
+    boot_id text, -- Boot of the machine that sent or settles the last POST.
+    in_flight_until_s double precision, -- When the last POST can no longer be in progress, in seconds since that boot.
+    empty_lookups integer not null, -- Consecutive lookups without a record, or checks without a conclusion.
     snapshot_id bigint, -- Snapshot of the service from before the row entered the ledger.
     checked_at timestamptz, -- Latest time at which the lease holder found no record of the row in the service.
-    returned_id text, -- Id that a POST returned and that the service does not serve yet.
+    returned_id text, -- Id that the last POST returned.
     remote_id text, -- Id of the record in the service: GUID or number.
     remote_number bigint, -- Number of the record, if the service has a number in addition to the id.
     is_standby boolean, -- Whether the latest read showed the record on standby.
@@ -439,6 +441,7 @@ create table bms.creation ( -- The ledger: one row for each record to create, ac
     evidence jsonb not null, -- Codes of the evidence for the outcome.
     candidates jsonb not null, -- Remote ids from which the reviewer chooses.
     dismissed jsonb default '[]' not null, -- Remote ids that the reviewer excluded.
+    alike jsonb default '[]' not null, -- Keys of rows alike that the review compares; a release decides that they are different.
     manager_key text, -- Key of the manager's row, which must exist first.
     verified jsonb, -- Fields read back: equal, different, unreadable.
     owner text, -- Task that holds the lease.

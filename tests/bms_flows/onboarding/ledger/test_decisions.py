@@ -48,7 +48,6 @@ ENTERED = {
     "first_intended_at": None,
     "intended_at": None,
     "in_flight_until": None,
-    "returned_id": None,
     "snapshot_id": None,
     "reason": None,
     "evidence": (),

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from bms_flows.onboarding.ledger import decisions, transitions
-from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition, State
+from bms_flows.onboarding.ledger.entry import BootTime, Entry, InvalidTransition, State
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SETTLE = timedelta(seconds=30)
@@ -32,12 +32,25 @@ def entry(state: State = State.READY, **given: object) -> Entry:
     )
 
 
+def since_boot(at: datetime) -> BootTime:
+    return BootTime("b", 1000 + (at - NOW).total_seconds())
+
+
+def due_at(row: Entry) -> datetime:
+    wait = transitions.wait_for_lookup(row, now=NOW, clock=since_boot(NOW), settle=SETTLE)
+    return NOW + timedelta(seconds=wait)
+
+
 def sending() -> Entry:
-    return transitions.intend(entry(), owner="me", now=NOW, in_flight=FLIGHT, max_age=AGE).entry
+    return transitions.intend(
+        entry(), owner="me", now=NOW, clock=since_boot(NOW), in_flight=FLIGHT, max_age=AGE
+    ).entry
 
 
 def unknown(**given: object) -> Entry:
-    return entry(State.UNKNOWN, attempt=1, in_flight_until=NOW, first_intended_at=NOW, **given)
+    clock = {"boot_id": "b", "in_flight_until_s": since_boot(NOW).seconds}
+    times = {"in_flight_until": NOW, "first_intended_at": NOW}
+    return entry(State.UNKNOWN, attempt=1, **times, **clock, **given)
 
 
 def test_an_intent_numbers_the_attempt_and_limits_its_time_in_flight() -> None:
@@ -60,7 +73,14 @@ def test_an_intent_numbers_the_attempt_and_limits_its_time_in_flight() -> None:
 )
 def test_only_the_owner_can_record_an_intent(given: dict[str, object]) -> None:
     with pytest.raises(InvalidTransition):
-        transitions.intend(entry(**given), owner="me", now=NOW, in_flight=FLIGHT, max_age=AGE)
+        transitions.intend(
+            entry(**given),
+            owner="me",
+            now=NOW,
+            clock=since_boot(NOW),
+            in_flight=FLIGHT,
+            max_age=AGE,
+        )
 
 
 def test_a_check_is_valid_until_it_expires_or_the_row_changes_owner() -> None:
@@ -93,18 +113,22 @@ def test_an_unexpired_lease_is_not_taken_over() -> None:
 def test_a_takeover_makes_a_send_ambiguous_and_settles_from_its_limit() -> None:
     moved = transitions.claim(sending(), owner="you", now=NOW + LIFE, life=LIFE)
     assert (moved.entry.state, moved.what) == (State.UNKNOWN, "abandoned")
-    assert transitions.lookup_due_at(moved.entry, SETTLE) == NOW + FLIGHT + SETTLE
+    assert due_at(moved.entry) == NOW + FLIGHT + SETTLE
 
 
 def test_no_ambiguous_outcome_shortens_the_time_in_flight() -> None:
-    moved = transitions.mark_ambiguous(sending(), attempt=1, reason="r", now=NOW)
-    assert transitions.lookup_due_at(moved.entry, SETTLE) == NOW + FLIGHT + SETTLE
+    moved = transitions.mark_ambiguous(
+        sending(), attempt=1, reason="r", now=NOW, clock=since_boot(NOW)
+    )
+    assert due_at(moved.entry) == NOW + FLIGHT + SETTLE
 
 
 def test_a_late_ambiguous_outcome_settles_from_its_time() -> None:
     late = NOW + 2 * FLIGHT
-    moved = transitions.mark_ambiguous(sending(), attempt=1, reason="r", now=late)
-    assert transitions.lookup_due_at(moved.entry, SETTLE) == late + SETTLE
+    moved = transitions.mark_ambiguous(
+        sending(), attempt=1, reason="r", now=late, clock=since_boot(late)
+    )
+    assert due_at(moved.entry) == late + SETTLE
 
 
 HOURS = timedelta(hours=8)
@@ -112,12 +136,17 @@ HOURS = timedelta(hours=8)
 
 def test_an_attempt_during_an_outage_does_not_count_for_some_hours() -> None:
     met = transitions.mark_ambiguous(
-        sending(), attempt=1, reason=transitions.OUTAGE, now=NOW, outage=HOURS
+        sending(),
+        attempt=1,
+        reason=transitions.OUTAGE,
+        now=NOW,
+        clock=since_boot(NOW),
+        outage=HOURS,
     ).entry
     assert (met.attempt, met.max_attempts) == (1, 6)
     first = msgspec.structs.replace(sending(), first_intended_at=NOW - HOURS)
     met = transitions.mark_ambiguous(
-        first, attempt=1, reason=transitions.OUTAGE, now=NOW, outage=HOURS
+        first, attempt=1, reason=transitions.OUTAGE, now=NOW, clock=since_boot(NOW), outage=HOURS
     ).entry
     assert (met.attempt, met.max_attempts) == (1, 5)
 
@@ -146,7 +175,9 @@ def test_a_row_without_an_outage_is_sent_at_once(given: dict[str, object]) -> No
 @pytest.mark.parametrize(
     "move",
     [
-        lambda e: transitions.mark_ambiguous(e, attempt=2, reason="r", now=NOW),
+        lambda e: transitions.mark_ambiguous(
+            e, attempt=2, reason="r", now=NOW, clock=since_boot(NOW)
+        ),
         lambda e: transitions.withdraw(e, attempt=2, reason="r"),
         lambda e: transitions.reject(e, attempt=2, reason="r"),
         lambda e: transitions.confirm(e, attempt=2, remote_id="g", number=1, standby=None),
@@ -176,7 +207,9 @@ def test_a_withdrawn_attempt_does_not_count() -> None:
 
 def test_a_withdrawn_attempt_leaves_an_earlier_ambiguous_outcome() -> None:
     before = entry(attempt=1, first_intended_at=NOW - SETTLE)
-    again = transitions.intend(before, owner="me", now=NOW, in_flight=FLIGHT, max_age=AGE).entry
+    again = transitions.intend(
+        before, owner="me", now=NOW, clock=since_boot(NOW), in_flight=FLIGHT, max_age=AGE
+    ).entry
     moved = transitions.withdraw(again, attempt=2, reason="r").entry
     assert moved.first_intended_at == NOW - SETTLE
 
@@ -186,52 +219,98 @@ def test_a_lookup_before_the_settle_time_proves_nothing() -> None:
         transitions.record_empty_lookup(
             unknown(),
             owner="me",
-            started_at=NOW + SETTLE - timedelta(microseconds=1),
+            started_at=NOW + SETTLE - timedelta(milliseconds=2),
+            clock=since_boot(NOW + SETTLE),
             settle=SETTLE,
         )
 
 
+@pytest.mark.parametrize("boot", ["b", "another"])
+def test_a_step_of_the_databases_clock_permits_no_lookup(boot: str) -> None:
+    with pytest.raises(InvalidTransition):
+        transitions.record_empty_lookup(
+            unknown(),
+            owner="me",
+            started_at=NOW + timedelta(minutes=10),
+            clock=BootTime(boot, since_boot(NOW).seconds + 5),
+            settle=SETTLE,
+        )
+
+
+def test_after_another_boot_the_wait_starts_again() -> None:
+    clock = BootTime("another", 3)
+    moved = transitions.restart_wait(
+        unknown(empty_lookups=1), owner="me", clock=clock, in_flight=FLIGHT
+    ).entry
+    assert transitions.wait_for_lookup(moved, now=NOW + LIFE, clock=clock, settle=SETTLE) == 90
+    with pytest.raises(InvalidTransition):
+        transitions.restart_wait(moved, owner="me", clock=clock, in_flight=FLIGHT)
+
+
+def test_a_returned_id_survives_an_ambiguous_outcome_and_a_new_drop() -> None:
+    row = transitions.record_returned_id(sending(), attempt=1, remote_id="7").entry
+    moved = transitions.mark_ambiguous(
+        row, attempt=1, reason="r", now=NOW, clock=since_boot(NOW)
+    ).entry
+    assert moved.returned_id == "7"
+    given_up = msgspec.structs.replace(moved, state=State.GIVEN_UP)
+    again = decisions.reopen(given_up, now=NOW, digest="d", manager_key=None, attempts=1).entry
+    assert again.returned_id == "7"
+
+
 def test_two_empty_lookups_a_settle_time_apart_allow_a_retry() -> None:
     once = transitions.record_empty_lookup(
-        unknown(), owner="me", started_at=NOW + SETTLE, settle=SETTLE
+        unknown(),
+        owner="me",
+        started_at=NOW + SETTLE,
+        clock=since_boot(NOW + SETTLE),
+        settle=SETTLE,
     ).entry
     assert once.state is State.UNKNOWN
     with pytest.raises(InvalidTransition):
-        transitions.record_empty_lookup(once, owner="me", started_at=NOW + SETTLE, settle=SETTLE)
+        transitions.record_empty_lookup(
+            once, owner="me", started_at=NOW + SETTLE, clock=since_boot(NOW + SETTLE), settle=SETTLE
+        )
     second = NOW + 2 * SETTLE
     twice = transitions.record_empty_lookup(
-        once, owner="me", started_at=second, settle=SETTLE
+        once, owner="me", started_at=second, clock=since_boot(second), settle=SETTLE
     ).entry
     assert (twice.state, twice.checked_at) == (State.READY, second)
 
 
 def test_a_row_whose_create_returned_an_id_is_never_sent_again_without_a_decision() -> None:
     moved = transitions.mark_ambiguous(
-        sending(), attempt=1, reason="r", now=NOW, returned_id="7"
+        sending(), attempt=1, reason="r", now=NOW, clock=since_boot(NOW), returned_id="7"
     ).entry
     at = NOW + FLIGHT
     for empty_lookups in range(1, transitions.MAX_EMPTY_LOOKUPS):
-        at += SETTLE
+        at = due_at(moved)
         moved = transitions.record_empty_lookup(
-            moved, owner="me", started_at=at, settle=SETTLE
+            moved, owner="me", started_at=at, clock=since_boot(at), settle=SETTLE
         ).entry
         assert (moved.state, moved.empty_lookups) == (State.UNKNOWN, empty_lookups)
     moved = transitions.record_empty_lookup(
-        moved, owner="me", started_at=at + SETTLE, settle=SETTLE
+        moved, owner="me", started_at=due_at(moved), clock=since_boot(due_at(moved)), settle=SETTLE
     ).entry
     assert (moved.state, moved.reason) == (State.REVIEW, "id_not_readable")
     assert moved.candidates == ("7",)
     decided = decisions.retry_after_review(moved, who="ada", run="r").entry
     held = transitions.claim(decided, owner="me", now=at, life=LIFE).entry
     checked = transitions.record_check(held, owner="me", checked_at=at).entry
-    again = transitions.intend(checked, owner="me", now=at, in_flight=FLIGHT, max_age=AGE).entry
+    again = transitions.intend(
+        checked, owner="me", now=at, clock=since_boot(NOW), in_flight=FLIGHT, max_age=AGE
+    ).entry
     assert again.returned_id is None
 
 
 def test_a_row_goes_to_review_after_its_last_attempt() -> None:
     last = unknown(empty_lookups=1, max_attempts=1)
     moved = transitions.record_empty_lookup(
-        last, owner="me", started_at=NOW + 2 * SETTLE, settle=SETTLE
+        last,
+        owner="me",
+        started_at=NOW + 2 * SETTLE,
+        clock=since_boot(NOW + 2 * SETTLE),
+        settle=SETTLE,
     )
     assert (moved.entry.state, moved.entry.reason) == (State.REVIEW, "attempts_used")
 

@@ -89,7 +89,7 @@ def test_a_possible_match_is_a_candidate_and_never_adopted(key: str | None) -> N
     alike = shown(key=key, other_digests=("name+company",))
     for trust in ("always", "if_fields_agree", "never"):
         assert resolved(alike, trust=trust) == Ambiguous(("g1",), "similar_without_key")  # type: ignore[arg-type]  # three literals
-    assert resolved(alike, claimed=("g1",)) == NothingFound()
+    assert resolved(alike, claimed=("g1",)) == Ambiguous(("g1",), "similar_without_key")
 
 
 def test_all_possible_matches_are_candidates() -> None:
@@ -105,7 +105,12 @@ def test_a_record_that_gained_a_stronger_key_is_found() -> None:
 
 def test_a_shared_key_finds_a_new_record_that_no_other_row_owns() -> None:
     assert isinstance(resolved(shown(), trust="never"), Found)
-    assert resolved(shown(), trust="never", claimed=("g1",)) == NothingFound()
+    taken = resolved(shown(), trust="never", claimed=("g1",))
+    assert taken == Ambiguous(("g1",), "key_with_other_data")
+
+
+def test_a_record_deleted_before_the_lookup_is_a_candidate() -> None:
+    assert resolved(shown(deleted=True)) == Ambiguous(("g1",), "candidate_deleted")
 
 
 @pytest.mark.parametrize("trust", ["always", "if_fields_agree", "never"])

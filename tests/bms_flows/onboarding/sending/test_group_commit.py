@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from bms_flows.onboarding.ledger import transitions
-from bms_flows.onboarding.ledger.entry import Entry, State
+from bms_flows.onboarding.ledger.entry import BootTime, Entry, State
 from bms_flows.onboarding.ledger.store import RemoteIdConflict, Step
 from bms_flows.onboarding.sending.group_commit import GroupCommit
 from proofs.simulation.clock import now, play
@@ -37,7 +37,7 @@ class Counting(MemoryLedger):
 
 def intend() -> Step:
     return lambda entry, at: transitions.intend(
-        entry, owner="me", now=at, in_flight=HOUR, max_age=HOUR
+        entry, owner="me", now=at, clock=BootTime("b", 0), in_flight=HOUR, max_age=HOUR
     )
 
 

@@ -15,7 +15,7 @@ from bms.transport import BeforeSend
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.onboarding.ledger.entering import NewRow, enter
-from bms_flows.onboarding.ledger.entry import State
+from bms_flows.onboarding.ledger.entry import BootTime, State
 from bms_flows.onboarding.ledger.store import PostgresLedger
 from bms_flows.onboarding.resources.remote import Created, OnId
 from bms_flows.onboarding.resources.remotes import Employees
@@ -105,7 +105,9 @@ async def test_a_create_is_not_sent_after_a_suspend_that_stopped_the_monotonic_c
     once = replace(client_settings, attempts=1)
     async with Client(client_settings) as reader, Client(once) as writer:
         ledger = PostgresLedger(warehouse, "employee")
-        applier = Applier(ledger, Paused(reader, writer, 1.0), LEAVES_WITHIN, ticks=lambda: 0.0)
+        applier = Applier(
+            ledger, Paused(reader, writer, 1.0), LEAVES_WITHIN, clock=lambda: BootTime("boot", 0.0)
+        )
         assert await applier.apply(rows) == {State.CREATED: 1}
     assert events(warehouse) == {"entered": 1, "intended": 2, "withdrawn": 1, "created": 1}
     assert sandbox.truth()["requests"]["create_employee"] == {"201": 1}

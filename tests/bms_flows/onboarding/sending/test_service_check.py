@@ -7,19 +7,21 @@ from datetime import datetime
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
 from bms_flows.onboarding.ledger import decisions
 from bms_flows.onboarding.ledger.entry import State
+from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.remote import ScopeUnlisted
-from bms_flows.onboarding.resources.snapshot import Snapshot
+from bms_flows.onboarding.resources.snapshot import ListState, Snapshot
 from bms_flows.onboarding.sending.service_check import CheckTooSlow
 from bms_flows.onboarding.settings import OnboardingSettings
 from proofs.simulation.clock import now, play
 from proofs.simulation.creation import applier
 from proofs.simulation.ledger import MemoryLedger
 from proofs.simulation.process import Process
-from proofs.simulation.service import SimulatedService, drawn, person
+from proofs.simulation.service import Record, SimulatedService, drawn, person
 
 SETTINGS = OnboardingSettings(settle_s=30, create_timeout_s=60, lease_s=60)
 
@@ -140,10 +142,51 @@ def test_a_record_compared_during_planning_does_not_go_to_review() -> None:
         ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
         taken = service.snapshot([1], now())
         ledger.add(person(1), snapshot=taken)
-        ledger.add(person(1, payroll_number="900001"), snapshot=taken)
+        other = ledger.add(person(1, payroll_number="900001"), snapshot=taken)
+        alike = (ledger.rows[1].key,)
+        ledger.rows[other] = msgspec.structs.replace(ledger.rows[other], alike=alike)
         for row in (1, 2):
             await applier(Process(ledger, service), SETTINGS).apply([row])
         assert {entry.state for entry in ledger.rows.values()} == {State.CREATED}
+
+    play(main())
+
+
+def test_a_record_that_another_row_claimed_is_a_candidate() -> None:
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
+        taken = service.snapshot([1], now())
+        for given in ({}, {"payroll_number": "900001"}):
+            ledger.add(person(1, **given), snapshot=taken)
+        for row in (1, 2):
+            await applier(Process(ledger, service), SETTINGS).apply([row])
+        asked = ledger.rows[2]
+        assert (asked.state, asked.candidates) == (State.REVIEW, (ledger.rows[1].remote_id,))
+        assert len(service.sent) == 1
+
+    play(main())
+
+
+def test_lists_without_records_that_the_service_returns_prove_nothing() -> None:
+    class Emptied(SimulatedService):
+        def listed(self) -> list[Record]:
+            return []
+
+        async def read(self, remote_id: str) -> ServiceRecord | None:
+            return next((r.known for r in self.records if r.known.remote_id == remote_id), None)
+
+    async def main() -> None:
+        ledger, service = MemoryLedger(), Emptied(lambda: "good")
+        service.type_in(person(7), 7)
+        shown = SimulatedService.listed(service)[0].known
+        taken = Snapshot(taken_at=now(), lists={"1": ListState.of([shown])}, records={})
+        row = ledger.add(person(1), snapshot=taken)
+        await applier(Process(ledger, service), SETTINGS).apply([row])
+        assert (ledger.rows[row].state, ledger.rows[row].reason) == (
+            State.REVIEW,
+            "lists_incomplete",
+        )
+        assert not service.sent
 
     play(main())
 
