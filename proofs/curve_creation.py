@@ -21,6 +21,7 @@ SETTLE_S: Final = 30
 CREATE_TIMEOUT_S: Final = 60
 ROWS: Final = 100
 ATTEMPTS: Final = 5
+EARLIER: Final = 900
 FATES: Final = {"good": 16, "failed_after": 2, "unavailable": 2}
 """Of twenty creates two are made and answered 500, two are answered 503 and not made."""
 
@@ -86,10 +87,14 @@ async def _there(service: SimulatedService, key: str | None, wait: float) -> boo
 
 
 ALONE: Final = "ours, one row per file"
+QUIET: Final = "ours, one row per file, nobody else creates records"
+OTHERS_EVERY_S: Final = 20.0
+"""Seconds between the records that other users create on a busy service."""
 
 POLICIES: Final[dict[str, Work]] = {
     "ours": ours,
     ALONE: ours,
+    QUIET: ours,
     "sent again at once": others(None),
     "sent again if not listed at once": others(0),
     "sent again if not listed after the settle time": others(SETTLE_S),
@@ -99,20 +104,33 @@ POLICIES: Final[dict[str, Work]] = {
 
 def creation(policy: str, ratio: float, rounds: int) -> Creation:
     """Create `rounds` times a hundred rows whose records all show `ratio` settle times late."""
-    found, size = Creation(policy, ratio), 1 if policy == ALONE else ROWS
+    found, size = Creation(policy, ratio), 1 if policy in (ALONE, QUIET) else ROWS
 
     async def once(seed: int) -> None:
         ledger = MemoryLedger()
-        service = SimulatedService(drawn(draws(seed), FATES), lag=lambda: ratio * SETTLE_S)
+        service = SimulatedService(lambda: "good", lag=lambda: ratio * SETTLE_S)
+        others = None
+        if policy != QUIET:
+            # An earlier create shows the offset of `created_on`.
+            ledger.add(person(EARLIER))
+            await POLICIES[policy](service, ledger)
+            others = asyncio.create_task(service.stay_busy(OTHERS_EVERY_S))
+            await asyncio.sleep((ratio + 1) * SETTLE_S)
+            if POLICIES[policy] is not ours:
+                ledger.rows.clear()
+                ledger.body.clear()
+        service.fates = drawn(draws(seed), FATES)
         for n in range(size):
             ledger.add(person(n))
         await POLICIES[policy](service, ledger)
-        made = Counter(record.known.key for record in service.records)
+        if others is not None:
+            others.cancel()
+        made = Counter(record.known.key for record in service.records if not record.typed)
         found.rows += size
         found.doubles += sum(times - 1 for times in made.values())
         entries = {entry.key: entry for entry in ledger.rows.values()}
         missing = [entry for key, entry in entries.items() if not made[key]]
-        found.asked += sum(entry.state == "review" for entry in missing)
+        found.asked += sum(entry.state == "review" for entry in entries.values())
         found.lost += sum(entry.state != "review" for entry in missing)
         await asyncio.sleep((ratio + 4) * SETTLE_S)
         named = compare(entries, [record.known for record in service.listed()])

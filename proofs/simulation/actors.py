@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from dataclasses import replace as plain
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from random import Random
 from typing import Any, Final
@@ -194,6 +194,18 @@ class Actors:
             self.ledger.rows.update(self.backup)
             self.ledger.history += [(now(), n, RESTORED, e) for n, e in self.backup.items()]
             self._note("restored the ledger")
+
+    def step_clock(self) -> None:
+        """Put the database's clock forward."""
+        self.ledger.ahead += timedelta(seconds=self.random.choice((30, 600)))
+        self._note("put the clock forward")
+
+    def delete(self) -> None:
+        """Delete a record, as an HR user does; the lists mark it."""
+        if records := [r for r in self.service.listed() if r.who < STRANGER and r.typed]:
+            record = self.random.choice(records)
+            record.known = replace(record.known, deleted=True)
+            self._note("deleted a record")
 
     def restore_service(self, at: datetime) -> None:
         """Put the service back to how it was at a time."""

@@ -90,11 +90,15 @@ async def _run(random: Random, recorder: Recorder, lag: float) -> list[str]:
     actors = Actors(random, ledger, service, range(random.randint(1, 4)))
     for _ in range(random.choice((0, 0, 1, 2))):
         actors.type_in()
+    every = random.choice((None, 5.0, 40.0))
+    others = every and asyncio.create_task(service.stay_busy(every))
     for _ in range(random.randint(1, 3)):
         await actors.drop()
         await _between(actors, settings)
         await _workers(actors, settings, recorder)
     ended = await _decided(actors, settings)
+    if others:
+        others.cancel()
     _report(actors, recorder)
     return [*_wrong(actors, settings)] if ended else ["a row is stuck"]
 
@@ -144,6 +148,7 @@ async def _workers(
             kill_at=random.choice((None, random.randint(1, 40))),
             stop_at=random.choice((None, random.randint(1, 30))),
             stop_for=random.uniform(0, 500),
+            boot=random.choice(("boot", "boot", "another boot")),
             clock_stops=random.random() < 0.5,  # noqa: PLR2004 - half of the pauses are the machine's
         )
         work = applier(process, settings).apply(list(ledger.rows))
@@ -153,6 +158,10 @@ async def _workers(
             actors.type_in()
         if actors.happens(0.1):
             actors.edit()
+        if actors.happens(0.1):
+            actors.delete()
+        if actors.happens(0.2):
+            actors.step_clock()
         if actors.happens(0.2):
             await actors.decide()
     for task in tasks:
@@ -202,12 +211,15 @@ def _wrong_row(actors: Actors, number: int) -> Iterator[str]:
 def hurried(ledger: MemoryLedger, settings: OnboardingSettings) -> Iterator[str]:
     """Yield each POST that followed an ambiguous one before two settle times."""
     quiet: dict[int, datetime | None] = {}
-    for at, row, what, entry in ledger.history:
+    over: dict[int, datetime] = {}
+    for at, row, what, _ in ledger.history:
         since = quiet.get(row)
         if what == "intended" and since is not None and at < since + 2 * settings.settle:
             yield f"row {row} was sent again after {at - since}"
+        if what == "intended":
+            over[row] = at + settings.in_flight
         if what in ("unknown", "abandoned"):
-            quiet[row] = entry.in_flight_until
+            quiet[row] = max(at, over[row]) if what == "unknown" else over[row]
         elif what in ("withdrawn", "rejected", "decided_create", RESTORED):
             quiet[row] = None
 

@@ -1,7 +1,7 @@
 """A ledger in memory, for the creation engine without a database."""
 
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec.structs import replace
@@ -24,6 +24,8 @@ class MemoryLedger:
         self.rows: dict[int, Entry] = {}
         self.body: dict[int, dict[str, Any]] = {}
         self.snapshot: dict[int, Snapshot] = {}
+        self.ahead = timedelta()
+        """How far the database's clock is ahead of the time."""
         self.history: list[tuple[datetime, int, str | None, Entry]] = []
 
     def add(
@@ -57,11 +59,11 @@ class MemoryLedger:
 
     async def now(self) -> datetime:
         """Return the ledger's own time."""
-        return now()
+        return now() + self.ahead
 
     async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
         """Move rows, all of them or none, as one transaction; raise `RemoteIdConflict` for an id that another has."""
-        at, moved = now(), {}
+        at, moved = now() + self.ahead, {}
         for number in sorted(ids):
             try:
                 moved[number] = step(self.rows[number], at)
@@ -76,7 +78,7 @@ class MemoryLedger:
             taken.add(remote_id)
         for number, move in moved.items():
             self.rows[number] = move.entry
-            self.history.append((at, number, move.what, move.entry))
+            self.history.append((now(), number, move.what, move.entry))
         return {number: move.entry for number, move in moved.items()}
 
     async def entries(self, ids: Collection[int]) -> list[Entry]:
