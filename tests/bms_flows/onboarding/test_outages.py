@@ -84,7 +84,9 @@ def test_an_outage_leaves_no_row_to_a_reviewer(minutes: float) -> None:
 def test_a_rate_limit_leaves_no_row_to_a_reviewer(per_second: float) -> None:
     async def main() -> None:
         ledger, service = ledger_of(200), SimulatedService(rate_limit(per_second))
+        others = asyncio.create_task(service.stay_busy(10))
         await retried(ledger, service)
+        others.cancel()
         assert ended(ledger) == {State.CREATED: 200}
         assert not service.doubles()
         assert service.fired["throttled"] <= 40
@@ -147,15 +149,19 @@ def test_a_retry_during_the_outage_sends_one_probe() -> None:
 
 def test_a_row_refused_repeatedly_goes_to_review() -> None:
     async def main() -> None:
-        ledger, service = ledger_of(1), SimulatedService(lambda: "unavailable")
+        ledger, service = ledger_of(2), SimulatedService(lambda: "good")
+        await applier(Process(ledger, service), SETTINGS).apply([1])
+        service.fates = lambda: "unavailable"
+        others = asyncio.create_task(service.stay_busy(10))
         for _ in range(100):
             try:
-                await applier(Process(ledger, service), SETTINGS).apply([1])
+                await applier(Process(ledger, service), SETTINGS).apply([2])
             except CreatesPaused as paused:
                 await asyncio.sleep(paused.retry_after)
             else:
                 break
-        [entry] = ledger.rows.values()
+        others.cancel()
+        entry = ledger.rows[2]
         assert (entry.state, entry.reason) == (State.REVIEW, "attempts_used")
         assert SETTINGS.outage_hours <= since() / 3600 <= 2 * SETTINGS.outage_hours
         assert len(service.sent) <= 30
