@@ -169,7 +169,7 @@ def wrong(
         ids = {row[kind.key]: str(row[kind.id]) for row in sandbox.rows(kind.rows)}
         for outcome in outcomes:
             if outcome.key in asked and outcome.key not in made:
-                continue  # no create was confirmed before, so no record of others is a witness
+                continue  # no create was confirmed before, so records of others prove nothing
             if outcome.state not in ("created", "adopted", "already_there"):
                 yield f"line {outcome.line} ended as {outcome.state}"
             elif ids[outcome.key] != outcome.guid:

@@ -6,10 +6,10 @@ The service may list records late, answer from a replica, or answer an empty lis
 - Before any send, the lists must have the records of an earlier snapshot and the records of our own
   confirmed creates. A record that the service no longer has, deleted or keeps in another list does
   not count.
-- After an ambiguous outcome, the lists must in addition show a witness: a record that was created
+- After an ambiguous outcome, the lists must in addition show a later record: one that was created
   after the attempt ended. The interface leaves format and zone of `created_on` open, so its offset to
   the machine's clock is learned from our own confirmed creates. Without an offset only our own creates
-  are witnesses.
+  count.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -75,7 +75,7 @@ def up_to_date_until(
 ) -> float:
     """Return the time since boot until which the lists that show `records` are up to date.
 
-    This is the time of the latest witness. `own` are confirmed creates of this boot by remote id.
+    This is the time of the latest creation. `own` are confirmed creates of this boot by remote id.
     """
     shown = {known.remote_id: known.created_on for known in records}
     ours = [(entry, shown[each]) for each, entry in own.items() if each in shown]
