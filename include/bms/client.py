@@ -8,14 +8,14 @@ from datetime import date, datetime, timedelta
 from functools import partial
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from bms.concurrency import ConcurrencyLimiter
 from bms.counters import Counters
 from bms.created import read_created_employee, read_created_id
 from bms.decoding import RecordReader
 from bms.endpoints import BY_NAME
-from bms.errors import NotFound
+from bms.errors import AmbiguousWrite, NotFound
 from bms.field_values import UUID
 from bms.records import (
     BY_OPERATION,
@@ -55,6 +55,9 @@ class Client:
     may have been created.
     """
 
+    ambiguous: ClassVar[type[AmbiguousWrite]] = AmbiguousWrite
+    """The error to raise after a request that is not `idempotent` and may have been executed."""
+
     def __init__(
         self,
         settings: ClientSettings,
@@ -76,6 +79,7 @@ class Client:
             sleep=sleep,
             random=random,
             on_token=on_token,
+            ambiguous=self.ambiguous,
         )
         self._readers: dict[str, RecordReader[Any]] = {
             name: RecordReader(BY_NAME[name], record) for name, record in BY_OPERATION.items()

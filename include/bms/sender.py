@@ -39,7 +39,10 @@ JSON: Final = msgspec.json.Encoder(decimal_format="number")
 
 
 class Sender:
-    """Sends the requests of one client; holds its token, connections and retry policy."""
+    """Sends the requests of one client; holds its token, connections and retry policy.
+
+    It raises `ambiguous` if a request that is not `idempotent` may have been executed.
+    """
 
     def __init__(
         self,
@@ -51,6 +54,7 @@ class Sender:
         sleep: Callable[[float], Awaitable[None]],
         random: Callable[[], float],
         on_token: Callable[[str], Awaitable[None]] | None,
+        ambiguous: type[AmbiguousWrite] = AmbiguousWrite,
     ) -> None:
         self._settings = settings
         self._counters = counters
@@ -58,6 +62,7 @@ class Sender:
         self._sleep = sleep
         self._random = random
         self._on_token = on_token
+        self._ambiguous = ambiguous
         self._policy = retry.Policy(
             attempts=settings.attempts,
             backoff_cap=settings.backoff_cap,
@@ -220,7 +225,7 @@ class Sender:
             case retry.Retry(delay):
                 return delay
             case retry.Ambiguous(reason):
-                failure = AmbiguousWrite(
+                failure = self._ambiguous(
                     endpoint,
                     reason,
                     status=failure.status,

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -13,11 +14,13 @@ from airflow.sdk._shared.secrets_masker import redact
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.sdk.execution_time.context import set_current_context
 
+from bms.endpoints import BY_NAME, ENDPOINTS, Endpoint
 from bms.errors import AmbiguousWrite, InvalidRecords, MissingScope
 from bms_provider.hooks.bms import BmsHook
 from bms_sandbox.serve import Sandbox
 from tests.bms_provider.hooks.supervisor import Supervisor, supervised
 
+CREATES = [endpoint for endpoint in ENDPOINTS if not endpoint.idempotent]
 BODY = {"first_name": "Zoé", "last_name": "Canari"}
 
 
@@ -107,15 +110,32 @@ def test_connection_and_token_are_read_and_masked_through_the_supervisor(
     assert connection["password"] in masked(supervisor)
 
 
+@pytest.mark.parametrize("endpoint", CREATES, ids=str)
 @pytest.mark.usefixtures("connected")
-def test_an_ambiguous_creation_fails_the_task_for_good(sandbox: Sandbox) -> None:
+def test_an_ambiguous_creation_fails_the_task_for_good(
+    sandbox: Sandbox, endpoint: Endpoint
+) -> None:
     """Airflow repeats no task that raises `AirflowFailException`."""
-    sandbox.set_fault("commit_then_500", operation="create_contact")
+    sandbox.set_fault("commit_then_500", operation=endpoint.name)
     with BmsHook().get_conn() as client, pytest.raises(AirflowFailException) as raised:
-        client.create_contact(BODY)
+        getattr(client, endpoint.name)({**BODY, "id_entity": 1})
     assert isinstance(raised.value, AmbiguousWrite)
-    assert str(raised.value).startswith("POST /v1/CRM/contacts: sent, outcome unknown")
+    assert str(raised.value).startswith(f"{endpoint}: sent, outcome unknown")
     assert raised.value.elapsed is not None
+    resource = endpoint.path.rsplit("/", 1)[1].lower()
+    assert [row["last_name"] for row in sandbox.rows(resource)].count("Canari") == 1
+
+
+@pytest.mark.usefixtures("connected")
+async def test_a_create_that_the_client_does_not_know_yet_fails_for_good_too(
+    sandbox: Sandbox,
+) -> None:
+    """The protection follows from `idempotent=False`: it needs no code for the operation."""
+    sandbox.set_fault("commit_then_lose_reply", operation="create_contact")
+    added = replace(BY_NAME["create_contact"], name="create_supplier")
+    async with BmsHook().aclient() as client:
+        with pytest.raises(AirflowFailException):
+            await client._sender.request(added, lambda body: body, body=BODY)
     assert [row["last_name"] for row in sandbox.rows("contacts")].count("Canari") == 1
 
 
