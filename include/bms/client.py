@@ -14,11 +14,10 @@ from bms.concurrency import ConcurrencyLimiter
 from bms.counters import Counters
 from bms.created import read_created_employee, read_created_id
 from bms.decoding import RecordReader
-from bms.endpoints import BY_NAME
+from bms.endpoints import BY_NAME, BY_OPERATION
 from bms.errors import AmbiguousWrite, NotFound
 from bms.field_values import UUID
 from bms.records import (
-    BY_OPERATION,
     ClientInvoice,
     Consultant,
     ConsultantItem,

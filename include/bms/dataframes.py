@@ -25,39 +25,12 @@ import pandas as pd
 import pyarrow as pa
 
 from bms.field_values import AMOUNT_DECIMALS, without_noise
-from bms.records import Record
-from bms.typed_rows import EXTRA, Kind, kinds
+from bms.records import Record, described
+from bms.records.declaration import Kind
+from bms.typed_rows import EXTRA, kinds
 
 DIGITS, DECIMALS = 38, AMOUNT_DECIMALS
 """Digits of an amount, and those after the decimal point, as in the warehouse."""
-
-CODES: Final = frozenset(
-    {
-        "category_code",
-        "contract_type_code",
-        "country",
-        "currency",
-        "department_code",
-        "department_service",
-        "invoice_type",
-        "invoice_type_name",
-        "nationality",
-        "origin",
-        "payment_mode",
-        "payment_mode_name",
-        "salutation_code",
-        "signal",
-        "status",
-        "status_code",
-        "status_factor",
-        "status_name",
-        "status_position",
-        "type",
-        "vehicle_tax_horsepower_code",
-        "vehicle_type_code",
-    }
-)
-"""Texts from a list of values that the service defines; their values are not shown by the interface."""
 
 ARROW: Final[Mapping[Kind, pa.DataType]] = {
     "integer": pa.int64(),
@@ -105,8 +78,8 @@ def dataframe(record: type[Record], rows: Iterable[Mapping[str, Any]]) -> pd.Dat
     frame: pd.DataFrame = pa.Table.from_batches(batches, schema).to_pandas(types_mapper=PANDAS.get)
     for name, values in nested.items():
         frame[name] = pd.Series(values, dtype=object)
-    codes = {name: "category" for name, kind in fields.items() if kind == "text" and name in CODES}
-    return frame.astype(codes)[[*fields, EXTRA]]
+    repeated = {name: "category" for name, each in described(record).items() if each.category}
+    return frame.astype(repeated)[[*fields, EXTRA]]
 
 
 def _array(

@@ -19,7 +19,7 @@ import msgspec
 from bms.endpoints import Endpoint
 from bms.errors import InvalidRecords, MalformedResponse
 from bms.field_values import field_value
-from bms.records import Record
+from bms.records import Record, described
 from bms.responses import Detail, Page, RejectedRow, Rows
 
 R = TypeVar("R", bound=Record)
@@ -99,7 +99,7 @@ class RecordReader(Generic[R]):
     def __init__(self, endpoint: Endpoint, record_type: type[R]) -> None:
         self._endpoint = endpoint
         self._type = record_type
-        self._fields = {f.encode_name: f for f in msgspec.structs.fields(record_type)}
+        self._fields = described(record_type)
         self._learned: dict[str, str] = {}  # field name -> attribute of the widened type
         # msgspec accepts text for a Decimal; the interface defines a number.
         self._amounts = record_type.amounts()
@@ -228,10 +228,10 @@ class RecordReader(Generic[R]):
 
     def _fault(self, fields: dict[str, Any], mistyped: Container[str]) -> tuple[str, str] | None:
         """Return the first field that makes a row unusable, and the code of its fault."""
-        for name, described in self._fields.items():
-            if described.required and fields[name] is None:
+        for name, declared in self._fields.items():
+            if declared.required and fields[name] is None:
                 return name, "missing_key" if name == self._type.KEY else "missing_money"
-            if name in mistyped and (described.required or name in self._amounts):
+            if name in mistyped and (declared.required or name in self._amounts):
                 return name, "bad_type"
         return None
 

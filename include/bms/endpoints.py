@@ -5,6 +5,17 @@ from dataclasses import dataclass
 from typing import Final, Literal
 from urllib.parse import quote
 
+from bms.records import (
+    ClientInvoice,
+    Consultant,
+    ConsultantItem,
+    Contact,
+    ContactItem,
+    Employee,
+    EmployeeItem,
+    Record,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
@@ -18,8 +29,10 @@ class Endpoint:
     method: Literal["GET", "POST"]
     path: str
     scope: str | None
-    paged: bool
-    idempotent: bool
+    paged: bool = False
+    idempotent: bool = True
+    record: type[Record] | None = None
+    """The record that a reading operation returns."""
 
     @property
     def no_rows(self) -> bytes | None:
@@ -36,36 +49,31 @@ class Endpoint:
         return f"{self.method} {self.path}"
 
 
+def _reading(name: str, path: str, scope: str, record: type[Record], **more: bool) -> Endpoint:
+    return Endpoint(name, "GET", path, f"read:{scope}", record=record, **more)
+
+
+def _creating(name: str, path: str, scope: str) -> Endpoint:
+    return Endpoint(name, "POST", path, f"write:{scope}", idempotent=False)
+
+
 # A repeated token request only issues another token, so the operation counts as idempotent.
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (
-    # name, method, path, scope, paged, idempotent
-    Endpoint("request_token", "POST", "/v1/token", None, False, True),
-    Endpoint("create_employee", "POST", "/v1/HR/employees", "write:employee", False, False),
-    Endpoint("list_employees", "GET", "/v1/HR/employees", "read:employee", False, True),
-    Endpoint(
-        "read_employee", "GET", "/v1/HR/employees/{guid_employee}", "read:employee", False, True
-    ),
-    Endpoint(
-        "list_client_invoices",
-        "GET",
-        "/v1/ERP/invoices/clients",
-        "read:invoice_client",
-        False,
-        True,
-    ),
-    Endpoint("list_contacts", "GET", "/v1/CRM/contacts", "read:contact", True, True),
-    Endpoint("read_contact", "GET", "/v1/CRM/contacts/{id_contact}", "read:contact", False, True),
-    Endpoint("create_contact", "POST", "/v1/CRM/contacts", "write:contact", False, False),
-    Endpoint("list_consultants", "GET", "/v1/CRM/Consultants", "read:consultant", True, True),
-    Endpoint(
-        "read_consultant",
-        "GET",
-        "/v1/CRM/Consultants/{id_consultant}",
-        "read:consultant",
-        False,
-        True,
-    ),
-    Endpoint("create_consultant", "POST", "/v1/CRM/Consultants", "write:consultant", False, False),
+    Endpoint("request_token", "POST", "/v1/token", None),
+    _creating("create_employee", "/v1/HR/employees", "employee"),
+    _reading("list_employees", "/v1/HR/employees", "employee", EmployeeItem),
+    _reading("read_employee", "/v1/HR/employees/{guid_employee}", "employee", Employee),
+    _reading("list_client_invoices", "/v1/ERP/invoices/clients", "invoice_client", ClientInvoice),
+    _reading("list_contacts", "/v1/CRM/contacts", "contact", ContactItem, paged=True),
+    _reading("read_contact", "/v1/CRM/contacts/{id_contact}", "contact", Contact),
+    _creating("create_contact", "/v1/CRM/contacts", "contact"),
+    _reading("list_consultants", "/v1/CRM/Consultants", "consultant", ConsultantItem, paged=True),
+    _reading("read_consultant", "/v1/CRM/Consultants/{id_consultant}", "consultant", Consultant),
+    _creating("create_consultant", "/v1/CRM/Consultants", "consultant"),
 )
 
 BY_NAME: Final[Mapping[str, Endpoint]] = {endpoint.name: endpoint for endpoint in ENDPOINTS}
+BY_OPERATION: Final[Mapping[str, type[Record]]] = {
+    each.name: each.record for each in ENDPOINTS if each.record is not None
+}
+"""The record that each reading operation returns."""

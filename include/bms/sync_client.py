@@ -10,10 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
 from bms.client import Client, ContactFilter, EmployeeFilter, InvoiceLanguage
-from bms.endpoints import BY_NAME
+from bms.endpoints import BY_NAME, BY_OPERATION
 from bms.paging import all_pages
 from bms.records import (
-    BY_OPERATION,
     ClientInvoice,
     Consultant,
     ConsultantItem,

@@ -1,44 +1,25 @@
 """Rows of a response as dictionaries of typed values: exact amounts, days, UTC timestamps."""
 
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final
 
 import msgspec
 
 from bms.dates import parse_date, parse_datetime
-from bms.records import DateText, Record
+from bms.records import Record, described
+from bms.records.declaration import Kind
 from bms.responses import Rows
-
-Kind = Literal["integer", "boolean", "amount", "day", "timestamp", "text", "nested"]
 
 EXTRA: Final = "_extra"
 """Key of the values without a typed field: unknown fields, and fields of another type."""
-
-BY_TYPE: Final[Mapping[type, Kind]] = {
-    Decimal: "amount",
-    bool: "boolean",
-    int: "integer",
-    str: "text",
-}
 
 
 @cache
 def kinds(record: type[Record]) -> Mapping[str, Kind]:
     """Return the kind of each field of a record, in the order of the interface."""
-    fields = msgspec.structs.fields(record)
-    return MappingProxyType(
-        {each.encode_name: _kind(each.encode_name, each.type) for each in fields}
-    )
-
-
-def _kind(name: str, type_: Any) -> Kind:
-    accepted = get_args(type_) or (type_,)
-    if DateText in accepted:
-        return "timestamp" if name.endswith("_on") else "day"
-    return next((kind for known, kind in BY_TYPE.items() if known in accepted), "nested")
+    return MappingProxyType({name: each.kind for name, each in described(record).items()})
 
 
 def typed_rows(rows: Rows[Any], record: type[Record], zone: str) -> Iterator[dict[str, Any]]:

@@ -1,19 +1,34 @@
-"""Descriptions of mirrored resources: the source of their tables, mirrors, DAGs and documentation rows.
+"""Mirrored resources: what their tables, mirrors, DAGs and documentation rows need besides the records.
 
 DAG files import this module: it imports nothing heavy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Literal
+
+from bms.endpoints import BY_OPERATION
+from bms.records.declaration import Described, Record, described
 
 Kind = Literal["bigint", "boolean", "date", "json", "numeric", "text", "time"]
 Column = tuple[str, Kind, str]
 """Name of a field of the service, kind of its column, and its meaning."""
 
+KINDS: Final[Mapping[str, Kind]] = {
+    "integer": "bigint",
+    "boolean": "boolean",
+    "amount": "numeric",
+    "day": "date",
+    "timestamp": "time",
+    "text": "text",
+    "nested": "json",
+}
 
-_DETAIL: Final = "Read with the detail."
-"""End of the meaning of a column that only the detail fills."""
+
+def column(field: Described) -> Column:
+    """Return the column of a field."""
+    return field.column, "text" if field.verbatim else KINDS[field.kind], field.meaning
 
 
 @dataclass(frozen=True)
@@ -44,10 +59,6 @@ class ResourceDescription:
 
     name: str
     plural: str
-    columns: Sequence[Column]
-    """Fields in the order of the table's columns; the first is the key."""
-    aliases: Sequence[tuple[str, str]] = ()
-    """Column of each field whose name differs from its column, alternative names included."""
     filter: str | None = None
     """Value of the query parameter `filter` that requests every row."""
     other_filters: Sequence[str] = ()
@@ -58,8 +69,6 @@ class ResourceDescription:
     restrictions: Sequence[Restriction] = ()
     per_entity: bool = False
     """Whether each entity has a list."""
-    private_columns: Sequence[Column] = ()
-    """Personal fields of the detail, stored in a restricted table `<name>_private`, or not at all."""
     system: Literal["CRM", "HR"] = "CRM"
     has_detail: bool = True
     """Whether an operation reads one record; if not, a complete run alone proves a removal."""
@@ -70,16 +79,67 @@ class ResourceDescription:
     deadline_hours: float = 2
     """Hours after which a run counts as overdue."""
 
-    def __post_init__(self) -> None:
-        if self.private_columns and not self.has_detail:
-            raise ValueError(
-                f"{self.name}: private columns are filled from the detail, but has_detail is False"
+    @property
+    def item(self) -> type[Record]:
+        """The record that the list returns."""
+        return self._record(self.list_operation)
+
+    @property
+    def detail(self) -> type[Record]:
+        """The record of the detail; the list's own if the service has no detail."""
+        return self._record(self.read_operation) if self.has_detail else self.item
+
+    def _record(self, operation: str) -> type[Record]:
+        if operation not in BY_OPERATION:
+            raise LookupError(
+                f"the mirror of {self.plural} needs the record of {operation}: add the operation to "
+                "bms.endpoints, or describe a resource without detail by has_detail=False"
             )
+        return BY_OPERATION[operation]
+
+    @cached_property
+    def fields(self) -> Mapping[str, Described]:
+        """Fields of list and detail by column, in the order of the list; the key is the first."""
+        both = [*described(self.item).values(), *described(self.detail).values()]
+        return {each.column: each for each in both}
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """Columns of the fields, without those of the restricted table; the first is the key."""
+        marked = self.detail_columns
+        return [
+            (name, kind, f"{meaning} Read with the detail." if name in marked else meaning)
+            for name, kind, meaning in map(column, self.fields.values())
+            if self.fields[name].privacy != "restricted" and name != "deleted"
+        ]
+
+    @property
+    def private_columns(self) -> Sequence[Column]:
+        """Columns of the restricted table `<name>_private`, whose fields may not be stored at all."""
+        found = [column(each) for each in self.fields.values() if each.privacy == "restricted"]
+        if found and not self.has_detail:
+            raise ValueError(
+                f"{self.name}: restricted fields are stored from the detail, but has_detail is False"
+            )
+        return found
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Column of each field that list and detail name differently, alternative names included."""
+        both = [*described(self.item).values(), *described(self.detail).values()]
+        renamed = {each.column for each in both if each.name != each.column}
+        names = {each.name: each.column for each in both if each.column in renamed}
+        return names | {alias: each.column for each in both for alias in each.aliases}
+
+    @property
+    def constants(self) -> Sequence[str]:
+        """Columns with one value for the whole list: the requested entity."""
+        return ("_entity", "id_entity") if self.per_entity else ()
 
     @property
     def key(self) -> str:
         """The field that identifies a record."""
-        return self.columns[0][0]
+        return self.item.KEY
 
     @property
     def list_operation(self) -> str:
@@ -99,7 +159,12 @@ class ResourceDescription:
     @property
     def detail_columns(self) -> Sequence[str]:
         """The columns that only the detail fills."""
-        return [name for name, _, meaning in self.columns if meaning.endswith(_DETAIL)]
+        listed = {each.column for each in described(self.item).values()} | {*self.constants}
+        return [
+            name
+            for name, each in self.fields.items()
+            if name not in listed and each.privacy != "restricted"
+        ]
 
     @property
     def details_level(self) -> str:
@@ -118,55 +183,9 @@ class ResourceDescription:
         return self.plural.capitalize()
 
 
-_ACTIVITY: Final[Sequence[Column]] = (
-    ("created_on", "time", "Time of creation in the service."),
-    ("created_by", "bigint", "User who created the record."),
-    ("modified_on", "time", "Time of the latest modification."),
-    ("modified_by", "bigint", "User of the latest modification."),
-)
-
-
-def _text(name: str, meaning: str) -> Column:
-    return name, "text", meaning
-
-
 CONTACT: Final = ResourceDescription(
     name="contact",
     plural="contacts",
-    columns=(
-        ("id", "bigint", "Identifier of the contact in the service."),
-        ("first_name", "text", "First name."),
-        ("last_name", "text", "Last name."),
-        ("business_title", "text", "Job title at the client."),
-        ("email", "text", "E-mail address."),
-        ("phone_mobile_number", "text", "Mobile phone."),
-        ("phone_number", "text", f"Phone. {_DETAIL}"),
-        ("fax_number", "text", f"Fax. {_DETAIL}"),
-        ("address", "text", f"Street. {_DETAIL}"),
-        ("postal_code", "text", "Postal code."),
-        ("city", "text", "City."),
-        ("country", "text", "Country."),
-        ("exclude_from_emailing", "boolean", "Whether mass mailings exclude the contact."),
-        ("send_greetings_card", "boolean", "Whether the contact receives a greetings card."),
-        ("greetings_card_details", "text", f"Text of the card. {_DETAIL}"),
-        ("is_lead", "boolean", "Whether the contact is a lead."),
-        ("origin", "text", "Origin of the contact; values unspecified by the service."),
-        ("signal", "text", "Signal code; values unspecified by the service."),
-        ("domains", "json", f"Numbers of domains (contact_domains on creation). {_DETAIL}"),
-        ("notes", "text", f"Notes. {_DETAIL}"),
-        (
-            "imported_company_name",
-            "text",
-            "Company name from an import, for a contact without client.",
-        ),
-        ("id_client", "bigint", "Client of the contact."),
-        ("id_account_manager", "bigint", "Account manager of the contact."),
-        ("active", "boolean", "Whether the contact is active (actif in the list)."),
-        *_ACTIVITY,
-        ("deleted_on", "time", "Time of deletion in the service."),
-        ("deleted_by", "bigint", "User who deleted the record."),
-    ),
-    aliases=(("actif", "active"), ("active", "active"), ("contact_domains", "domains")),
     filter="ALL",
     other_filters=("ACTIVE", "ASSIGNED", "DELETED"),
     deleted_filter="DELETED",
@@ -191,35 +210,6 @@ CONTACT: Final = ResourceDescription(
 CONSULTANT: Final = ResourceDescription(
     name="consultant",
     plural="consultants",
-    columns=(
-        ("id", "bigint", "Identifier of the consultant in the service."),
-        ("first_name", "text", "First name."),
-        ("last_name", "text", "Last name."),
-        ("type", "text", "Type code; values unspecified by the service."),
-        ("affinity", "bigint", "Affinity; range and meaning unspecified by the service."),
-        ("rate", "numeric", "Rate in currency; time unit unspecified by the service."),
-        ("currency", "text", "Currency of the rate."),
-        ("availability_date", "text", "First day of availability, verbatim."),
-        ("birth_year", "bigint", "Year of birth."),
-        ("work_start_year", "bigint", "First year of work."),
-        ("professional_profile", "text", f"Profile. {_DETAIL}"),
-        ("skills", "json", "Skills: array of id, level, favorite."),
-        ("languages", "json", "Languages: array of code, level."),
-        ("address", "text", f"Street. {_DETAIL}"),
-        ("postal_code", "text", "Postal code."),
-        ("city", "text", "City."),
-        ("country", "text", "Country."),
-        ("phone_number", "text", "Phone."),
-        ("phone_mobile_number", "text", "Mobile phone."),
-        ("email", "text", "E-mail address."),
-        ("no_emails", "boolean", "Whether the consultant opted out of e-mails."),
-        ("no_sms", "boolean", "Whether the consultant opted out of text messages."),
-        ("id_client", "bigint", "Client of the consultant."),
-        ("notes", "text", f"Notes. {_DETAIL}"),
-        *(_text(f"custom{n}", f"Free field {n}. {_DETAIL}") for n in range(1, 6)),
-        ("active", "boolean", "Whether the consultant is active."),
-        *_ACTIVITY,
-    ),
     restrictions=(
         Restriction("type", "string", "Type", "Type code of the service."),
         Restriction("id_client", "integer", "Client", "Number of a client."),
@@ -230,81 +220,6 @@ CONSULTANT: Final = ResourceDescription(
 EMPLOYEE: Final = ResourceDescription(
     name="employee",
     plural="employees",
-    columns=(
-        ("guid_employee", "text", "Identifier of the employee in the service."),
-        ("id_employee", "bigint", "Number of the employee."),
-        ("reference_number", "bigint", "Reference number of the employee."),
-        ("id_entity", "bigint", "Employing entity, from the detail or else the list."),
-        ("is_standby", "boolean", "Whether the employee is on standby."),
-        ("salutation_code", "text", "Code of the salutation; values unspecified by the service."),
-        ("first_name", "text", "First name."),
-        ("preferred_first_name", "text", f"First name in use. {_DETAIL}"),
-        ("last_name", "text", "Last name."),
-        ("preferred_last_name", "text", f"Last name in use. {_DETAIL}"),
-        ("payroll_number", "text", "Number in the payroll."),
-        ("business_landline_phone", "text", f"Landline at work. {_DETAIL}"),
-        ("business_mobile_phone", "text", "Mobile phone at work."),
-        ("business_email", "text", "E-mail address at work."),
-        ("job_title", "text", "Job title."),
-        ("department_code", "text", "Code of the department; values unspecified by the service."),
-        ("department_service", "text", "Service within the department."),
-        ("affiliated_company", "text", f"Affiliated company. {_DETAIL}"),
-        ("id_manager", "bigint", f"The manager's id_employee. {_DETAIL}"),
-        ("category_code", "text", "Code of the category; values unspecified by the service."),
-        ("contract_type_code", "text", f"Code of the contract. {_DETAIL}"),
-        ("status_code", "text", f"Code of the status. {_DETAIL}"),
-        ("status_position", "text", f"Position within the status. {_DETAIL}"),
-        ("status_factor", "text", f"Factor of the status. {_DETAIL}"),
-        ("is_salesperson", "boolean", "Whether the employee sells."),
-        ("is_consultant", "boolean", "Whether the employee is a consultant."),
-        ("start_date", "date", "First day of work."),
-        ("end_date_trial_first_period", "date", f"End of the first trial period. {_DETAIL}"),
-        ("end_date_trial_second_period", "date", f"End of the second trial period. {_DETAIL}"),
-        ("departure_date", "date", "Last day of work; a leaver is not deleted."),
-        ("departure_estimated_date", "date", "Last day of work, estimated."),
-        *(_text(f"mission{n}", f"Mission {n}. {_DETAIL}") for n in range(1, 7)),
-        ("skills", "text", f"Skills. {_DETAIL}"),
-        ("has_timesheets", "boolean", f"Whether the employee fills in timesheets. {_DETAIL}"),
-        ("timesheets_frequency_code", "bigint", f"Code of the timesheet frequency. {_DETAIL}"),
-        (
-            "has_portal_access",
-            "boolean",
-            f"Whether the employee has access to the portal. {_DETAIL}",
-        ),
-        (
-            "exclude_from_directory",
-            "boolean",
-            f"Whether directories exclude the employee. {_DETAIL}",
-        ),
-        ("meal_vouchers_count", "bigint", f"Meal vouchers. {_DETAIL}"),
-        ("has_overtime", "boolean", f"Whether overtime is paid. {_DETAIL}"),
-        ("activity_rate", "bigint", f"Share of full time, percent. {_DETAIL}"),
-        ("use_vehicle", "boolean", f"Whether the employee uses a vehicle. {_DETAIL}"),
-        ("vehicle_type_code", "text", f"Code of the vehicle. {_DETAIL}"),
-        ("vehicle_tax_horsepower_code", "text", f"Code of the vehicle's tax horsepower. {_DETAIL}"),
-        ("vehicle_registration_number", "text", f"Registration of the vehicle. {_DETAIL}"),
-        ("vehicle_price_per_km", "numeric", f"Price per kilometre. {_DETAIL}"),
-        *_ACTIVITY,
-        ("validated_on", "time", "Time of validation."),
-        ("validated_by", "bigint", "User who validated the record."),
-    ),
-    private_columns=(
-        ("birth_date", "text", "Date of birth, verbatim."),
-        ("birth_city", "text", "City of birth."),
-        ("birth_country", "text", "Country of birth."),
-        ("nationality", "text", "Nationality."),
-        ("social_security_number", "text", "Social security number."),
-        ("resident_permit_number", "text", "Number of the resident permit."),
-        ("resident_permit_expiration_date", "text", "End of the permit, verbatim."),
-        ("address", "text", "Street of the home."),
-        ("postal_code", "text", "Postal code of the home."),
-        ("city", "text", "City of the home."),
-        ("country", "text", "Country of the home."),
-        ("personal_email", "text", "Private e-mail address."),
-        ("personal_mobile_phone", "text", "Private mobile phone."),
-        ("personal_landline_phone", "text", "Private landline."),
-        ("emergency_contacts", "text", "Emergency contacts."),
-    ),
     filter="ALL",
     flags=(
         Flag("_standby", "STANDBY", "Whether the list with filter=STANDBY contains the employee."),

@@ -99,7 +99,7 @@ def _checked(
     manifests: Mapping[str, Any] | Iterable[Mapping[str, Any]],
 ) -> tuple[list[Mapping[str, Any]], type[Record]]:
     """Return manifests as a list, and the type of their records; raise `BadManifest`."""
-    from bms.records import BY_OPERATION  # noqa: PLC0415 - keeps the import of operators light
+    from bms.endpoints import BY_OPERATION  # noqa: PLC0415 - keeps the import of operators light
 
     found = [manifests] if isinstance(manifests, Mapping) else list(manifests)
     for each in found:

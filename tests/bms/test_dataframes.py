@@ -10,8 +10,8 @@ import pytest
 from bms import dataframes
 from bms.dataframes import InexactValue, dataframe
 from bms.decoding import RecordReader
-from bms.endpoints import BY_NAME
-from bms.records import BY_OPERATION
+from bms.endpoints import BY_NAME, BY_OPERATION
+from bms.records import described
 from bms.typed_rows import kinds, typed_rows
 
 INVOICE = (
@@ -126,18 +126,12 @@ def test_batches_make_the_frame_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
     pd.testing.assert_frame_equal(frame("list_client_invoices", *rows()), whole)
 
 
-def test_every_code_is_a_text_of_some_record() -> None:
-    texts = {
-        name
-        for record in BY_OPERATION.values()
-        for name, kind in kinds(record).items()
-        if kind == "text"
-    }
-    assert texts >= dataframes.CODES
-    assert {name for name in texts if name.endswith("_code")} - {"postal_code"} <= {
-        *dataframes.CODES,
-        "postal_code",
-    }
+def test_every_code_and_its_label_is_a_category() -> None:
+    fields = [each for record in BY_OPERATION.values() for each in described(record).values()]
+    assert {each.kind for each in fields if each.category} == {"text"}
+    texts = {each.name: each.category for each in fields if each.kind == "text"}
+    codes = {name for name in texts if name.endswith("_code")} - {"postal_code"}
+    assert {name for name in codes | {"status_name", "country"} if not texts[name]} == set()
 
 
 def test_frames_survive_parquet(tmp_path: Any) -> None:

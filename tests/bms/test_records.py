@@ -5,13 +5,12 @@ import json
 import urllib.request
 from typing import Any
 
-import msgspec
 import pytest
 from rich.console import Console
 
 from bms import records
-from bms.endpoints import BY_NAME
-from bms.records import BY_OPERATION, Record
+from bms.endpoints import BY_NAME, BY_OPERATION
+from bms.records import Record, described
 
 INTERFACE = {
     "ClientInvoice": """
@@ -96,13 +95,13 @@ def transcribed(table: str) -> dict[str, str]:
 
 def built(record_type: type[Record]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for field in msgspec.structs.fields(record_type):
+    for field in described(record_type).values():
         text = str(field.type).removeprefix("typing.Annotated[").split(" | ")[0].split(",  ")[0]
         for name, kind in KINDS.items():
             if text in (name, f"<class '{name}'>", f"<class 'decimal.{name}'>", f"decimal.{name}"):
-                found[field.encode_name] = kind
+                found[field.name] = kind
         if "Annotated[str, " in str(field.type):
-            found[field.encode_name] = "string"
+            found[field.name] = "string"
     return found
 
 
@@ -138,7 +137,7 @@ def test_a_record_has_the_fields_and_types_of_the_interface(name: str) -> None:
 @pytest.mark.parametrize("name", INTERFACE)
 def test_only_keys_and_invoice_totals_are_required(name: str) -> None:
     record_type = getattr(records, name)
-    required = {f.encode_name for f in msgspec.structs.fields(record_type) if f.required}
+    required = {name for name, each in described(record_type).items() if each.required}
     totals = set(record_type.amounts()) if name == "ClientInvoice" else set()
     assert required == {record_type.KEY} | totals
 
@@ -159,7 +158,7 @@ def test_a_record_has_the_fields_and_types_that_the_sandbox_publishes(
     if endpoint.paged:
         members = shape(published, members["data"])
     found = {name: kind_of(published, member) for name, member in members.items()}
-    assert built(BY_OPERATION[operation]) == found, "records.py and the sandbox's shape differ"
+    assert built(BY_OPERATION[operation]) == found, "the record and the sandbox's shape differ"
 
 
 def test_the_repr_shows_only_type_and_key() -> None:

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from bms.decoding import RecordReader
-from bms.endpoints import BY_NAME
-from bms.records import BY_OPERATION
+from bms.endpoints import BY_NAME, BY_OPERATION
 from bms.typed_rows import kinds, typed_rows
 
 INVOICE = {

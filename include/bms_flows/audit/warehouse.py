@@ -9,7 +9,8 @@ import msgspec
 from sqlalchemy import ARRAY, Column, ColumnElement, Connection, any_, case, func, literal, select
 from sqlalchemy.dialects.postgresql import JSONB
 
-from bms.records import Record
+from bms.records import ClientInvoice, Record
+from bms.records.declaration import labels
 from bms_flows.audit.compare import Key, StoredRow, digest
 from bms_flows.catalog import LOADED_BY
 from bms_flows.mirror.resource import MirroredResource
@@ -22,7 +23,7 @@ from bms_warehouse.tables import (
     step_run,
 )
 
-CODE_LABELS = ("invoice_type_name", "payment_mode_name", "status_name")
+CODE_LABELS = tuple(labels(ClientInvoice))
 """Fields with the label of a code in one language."""
 
 INVOICE_COLUMNS = [

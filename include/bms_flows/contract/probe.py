@@ -16,6 +16,7 @@ from bms.records import (
     Employee,
     EmployeeItem,
     Record,
+    described,
 )
 from bms_flows.contract import paging, ranges, shapes
 from bms_flows.contract.default_filter import probe_default_filter
@@ -29,12 +30,6 @@ from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 
-CODES: Final = {
-    "client_invoice": ("invoice_type", "payment_mode", "status", "currency"),
-    "employee": ("salutation_code", "category_code"),
-    "contact": ("origin", "signal"),
-    "consultant": ("type", "currency"),
-}
 UNKNOWN_ID: Final = 2**31 - 1
 """The largest int32, the type of ids in the interface."""
 
@@ -199,7 +194,11 @@ class Probe:
     ) -> list[Finding]:
         return [
             shapes.undocumented(operation, rows, record),
-            *(shapes.codes(resource, each, rows) for each in CODES[resource]),
+            *(
+                shapes.codes(resource, name, rows)
+                for name, each in described(record).items()
+                if each.code
+            ),
         ]
 
     async def _detail(

@@ -9,10 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-import msgspec
-
 from bms.dates import NO_DATE, SHAPE
-from bms.records import Record
+from bms.records import Record, described
 from bms_flows.contract.finding import Finding, undetermined
 from bms_flows.contract.replies import Reply
 
@@ -131,8 +129,9 @@ def undocumented(operation: str, rows: Sequence[Row], record: type[Record]) -> F
     name = f"undocumented_{operation}"
     if not rows:
         return undetermined(name, "the list has no rows.")
-    described = {field.encode_name for field in msgspec.structs.fields(record)}
-    new = sorted({each for row in rows for each in row if NAME.fullmatch(each)} - described)
+    new = sorted(
+        {each for row in rows for each in row if NAME.fullmatch(each)} - {*described(record)}
+    )
     summary = f"{operation} returns undocumented fields: {', '.join(new) or 'none'}."
     return Finding(name=name, value=new[:MAX_CODES], summary=summary, cumulative=True)
 

@@ -7,7 +7,6 @@ with any deviation row by row. Both ways return the same rows.
 
 import typing
 from dataclasses import dataclass, field
-from decimal import Decimal
 
 import msgspec
 import pyarrow as pa
@@ -15,27 +14,21 @@ from pyarrow import json
 
 from bms.decoding import UNREADABLE, RecordReader
 from bms.endpoints import BY_NAME
-from bms.records import ClientInvoice
+from bms.records import ClientInvoice, described
+from bms.records.declaration import labels
 from bms.responses import Rows
 from bms_flows.runtime.columns import MONEY_DIGITS, MONEY_SCALE
 
 OUTLINE = msgspec.json.Decoder(list[msgspec.Raw])
 KINDS = {
-    int: pa.int64(),
-    bool: pa.bool_(),
-    str: pa.string(),
-    Decimal: pa.decimal128(MONEY_DIGITS, MONEY_SCALE),
+    "integer": pa.int64(),
+    "boolean": pa.bool_(),
+    "amount": pa.decimal128(MONEY_DIGITS, MONEY_SCALE),
 }
 
 
-def _kind(type_: typing.Any) -> pa.DataType:
-    """Return the column type of a field's type, optional and annotated types included."""
-    kind = (typing.get_args(type_) or (type_,))[0]
-    return KINDS[typing.get_args(kind)[0] if typing.get_args(kind) else kind]
-
-
 SCHEMA = pa.schema(
-    [(each.encode_name, _kind(each.type)) for each in msgspec.structs.fields(ClientInvoice)]
+    [(name, KINDS.get(each.kind, pa.string())) for name, each in described(ClientInvoice).items()]
 )
 """The record's fields as columns; dates stay texts until `bms_flows.runtime.columns` parses them."""
 _NUMBERS: typing.Any = msgspec.defstruct(
@@ -45,11 +38,7 @@ _NUMBERS: typing.Any = msgspec.defstruct(
 )
 NUMBERS = msgspec.json.Decoder(list[_NUMBERS])
 """Accepts rows that are objects with a number as key and as each amount; ignores other fields."""
-CODE_NAMES = {
-    "invoice_type_name": "invoice_type",
-    "payment_mode_name": "payment_mode",
-    "status_name": "status",
-}
+CODE_NAMES = labels(ClientInvoice)
 """Fields that name a code in the requested language, with the code's field."""
 BLOCK = 1 << 20
 """Bytes per block that Arrow parses; a row must fit into one block."""

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 from sqlalchemy import Connection
 
-from bms.records import ClientInvoice
+from bms.records import ClientInvoice, described
 from bms.responses import Rows
 from bms_flows.invoices.decode import CODE_NAMES
 from bms_flows.invoices.load import Loader
@@ -19,11 +19,7 @@ from bms_warehouse.queries import fields as stored
 from bms_warehouse.tables import client_invoice, client_invoice_version
 
 REQUIRED = (ClientInvoice.KEY, *ClientInvoice.amounts())
-FIELDS = tuple(
-    each.encode_name
-    for each in msgspec.structs.fields(ClientInvoice)
-    if each.encode_name not in REQUIRED
-)
+FIELDS = tuple(name for name in described(ClientInvoice) if name not in REQUIRED)
 """Fields that may be empty; a row without a required field is quarantined."""
 
 HISTORY_SPAN = timedelta(days=28)

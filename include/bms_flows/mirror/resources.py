@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from bms.client import Client
 from bms.endpoints import BY_NAME
-from bms.records import BY_OPERATION
 from bms.responses import Page
 from bms_flows.mirror.resource import MirroredResource, MirrorSource, PrivateFields
 from bms_flows.runtime.list_reader import FetchPage
@@ -16,24 +15,18 @@ from bms_warehouse.tables import MIRROR_TABLES
 def mirrored(described: ResourceDescription) -> MirroredResource:
     """Return a described resource with its tables and records."""
     tables = MIRROR_TABLES[described.name]
-    if missing := [name for name in described.operations if name not in BY_OPERATION]:
-        raise LookupError(
-            f"the mirror of {described.plural} needs records of {', '.join(missing)}: add them to"
-            " bms.records.BY_OPERATION, or describe a resource without detail by has_detail=False"
-        )
     private = None
     if tables.private is not None:
         fields = frozenset(name for name, _, _ in described.private_columns)
         private = PrivateFields(table=tables.private, fields=fields)
-    item = BY_OPERATION[described.list_operation]
     return MirroredResource(
         described=described,
         table=tables.current,
-        item=item,
-        detail=BY_OPERATION[described.read_operation] if described.has_detail else item,
-        aliases=dict(described.aliases),
+        item=described.item,
+        detail=described.detail,
+        aliases=described.aliases,
         flags=tuple(flag.name for flag in described.flags),
-        constants=("_entity", "id_entity") if described.per_entity else (),
+        constants=tuple(described.constants),
         private=private,
     )
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from sqlalchemy import Boolean, Column
 
 from bms.field_values import field_value
-from bms.records import Record
+from bms.records import Record, described
 from bms_flows.mirror.decisions import Flags
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.runtime.columns import InvalidCell, row_hashes, typed_records
@@ -57,7 +57,7 @@ class RowBatch:
 def rename(record: Record, extra: dict[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
     """Move fields with alternative names into the record; return the remaining unknown fields."""
     left = dict(extra)
-    types = {each.name: each.type for each in msgspec.structs.fields(type(record))}
+    types = {name: each.type for name, each in described(type(record)).items()}
     for name in extra.keys() & aliases.keys():
         other = [each for each in types if aliases.get(each, each) == aliases[name]]
         if not other or getattr(record, other[0]) is not None:

@@ -2,69 +2,32 @@
 
 from typing import Any
 
-from sqlalchemy import (
-    Boolean,
-    Column,
-    Date,
-    Index,
-    Integer,
-    Numeric,
-    Table,
-    text,
-)
+from sqlalchemy import Column, Date, Index, Integer, Table, text
 from sqlalchemy.dialects.postgresql import DATERANGE, ExcludeConstraint
 
+from bms.records import ClientInvoice, described
+from bms_warehouse import resources
 from bms_warehouse.tables.history import with_history
 from bms_warehouse.tables.schema import (
     BIGINT,
     METADATA,
     TEXT,
     TIMESTAMP,
+    TYPES,
     audit_columns,
     field,
 )
 
-MONEY = Numeric()
-
 
 def _fields() -> list[Column[Any]]:
+    entity = "Entity whose list returned the invoice (query parameter)."
+    columns = map(resources.column, described(ClientInvoice).values())
     return [
-        field(
-            "id_entity",
-            BIGINT,
-            "Entity whose list returned the invoice (query parameter).",
-            key=True,
+        field("id_entity", BIGINT, entity, key=True),
+        *(
+            field(name, TYPES[kind], meaning, key=name == ClientInvoice.KEY)
+            for name, kind, meaning in columns
         ),
-        field("id_invoice", BIGINT, "Identifier of the invoice in the service.", key=True),
-        field("reference_number", TEXT, "Number printed on the invoice."),
-        field("invoice_date", Date(), "Date of the invoice."),
-        field("due_date", Date(), "Due date."),
-        field("invoice_type", TEXT, "Type code; values unspecified by the service."),
-        field("invoice_type_name", TEXT, "Label of the code; bms.code_name has both languages."),
-        field("id_client", BIGINT, "Client billed."),
-        field("client_name", TEXT, "Name of the client, verbatim."),
-        field("po_number", TEXT, "Purchase order of the client."),
-        field("vat_number", TEXT, "VAT number of the client."),
-        field("invoice_subject", TEXT, "Subject of the invoice."),
-        field("total_excl_vat", MONEY, "Amount without VAT, in currency."),
-        field("total_vat", MONEY, "VAT, in currency."),
-        field("total_incl_vat", MONEY, "Amount with VAT, in currency."),
-        field("total_due", MONEY, "Amount still to be paid, in currency."),
-        field("currency", TEXT, "Currency of the four amounts."),
-        field("payment_mode", TEXT, "Payment mode code; values unspecified by the service."),
-        field("payment_mode_name", TEXT, "Label of the code; bms.code_name has both languages."),
-        field("status", TEXT, "Status code; values unspecified by the service."),
-        field("status_name", TEXT, "Label of the code; bms.code_name has both languages."),
-        field("id_account_manager", BIGINT, "Account manager of the client."),
-        field("created_on", TIMESTAMP, "Time of creation in the service."),
-        field("created_by", BIGINT, "User who created the invoice."),
-        field("canceled", Boolean(), "Whether the invoice is canceled."),
-        field("canceled_on", TIMESTAMP, "Time of cancellation."),
-        field("canceled_by", BIGINT, "User who canceled the invoice."),
-        field("id_credit", BIGINT, "Credit note of the invoice."),
-        field("sent", Boolean(), "Whether the invoice was sent to the client."),
-        field("sent_on", TIMESTAMP, "Time of sending."),
-        field("sent_by", BIGINT, "User who sent the invoice."),
     ]
 
 

@@ -8,36 +8,22 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
-    Date,
     LargeBinary,
-    Numeric,
     Table,
 )
-from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.types import TypeEngine
 
 from bms_warehouse import resources
-from bms_warehouse.resources import Kind, ResourceDescription
+from bms_warehouse.resources import ResourceDescription
 from bms_warehouse.tables.history import with_history
 from bms_warehouse.tables.schema import (
     BIGINT,
     METADATA,
     PRIVATE_METADATA,
     TEXT,
-    TIMESTAMP,
+    TYPES,
     audit_columns,
     field,
 )
-
-TYPES: Final[dict[Kind, TypeEngine[Any]]] = {
-    "bigint": BIGINT,
-    "boolean": Boolean(),
-    "date": Date(),
-    "json": JSONB(),
-    "numeric": Numeric(),
-    "text": TEXT,
-    "time": TIMESTAMP,
-}
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,25 @@
 """Schema, naming convention and audit columns of all tables."""
 
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
+    Date,
     DateTime,
     Integer,
     LargeBinary,
     MetaData,
+    Numeric,
     Text,
     TextClause,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeEngine
+
+from bms_warehouse.resources import Kind
 
 SCHEMA = "bms"
 
@@ -92,3 +97,13 @@ def audit_columns(*, copied: bool = False) -> list[Column[Any]]:
 
 TEXT = Text()
 BIGINT = BigInteger()
+TYPES: Final[dict[Kind, TypeEngine[Any]]] = {
+    "bigint": BIGINT,
+    "boolean": Boolean(),
+    "date": Date(),
+    "json": JSONB(),
+    "numeric": Numeric(),
+    "text": TEXT,
+    "time": TIMESTAMP,
+}
+"""Type of a column, by its kind."""

@@ -160,7 +160,7 @@ class BmsHook(BaseHook):
         lists the dtypes. Raises `InvalidRecords` for a row without a usable key or amount.
         """
         from bms.dataframes import dataframe  # noqa: PLC0415
-        from bms.records import BY_OPERATION  # noqa: PLC0415
+        from bms.endpoints import BY_OPERATION  # noqa: PLC0415
         from bms.responses import Rows  # noqa: PLC0415 - imports pandas and pyarrow
         from bms.typed_rows import typed_rows  # noqa: PLC0415
 

@@ -114,7 +114,7 @@ class BmsReadingOperator(BmsOperator):
         ``bms_provider.files.read_df`` or ``read_rows``. ``"xcom"`` returns the selected fields.
     :param fields: for ``output="xcom"``: a list of names returns dictionaries, a single name returns
         its bare values, ready for ``expand()``. Only identifiers and fields without personal data
-        (`bms.personal`) are accepted. Amounts are returned as text, with their exact digits.
+        (`public` in `bms.records`) are accepted. Amounts are returned as text, with their exact digits.
     :param max_xcom_bytes: for ``output="xcom"``: the task fails if the value is longer as JSON.
     """
 

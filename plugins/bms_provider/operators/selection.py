@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from bms.personal import non_personal
+from bms.endpoints import BY_OPERATION
+from bms.records.declaration import public_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +32,7 @@ def check(operation: str, output: str, fields: str | Sequence[str] | None) -> No
         if fields is not None:
             raise ValueError("fields applies to output='xcom' only")
         return
-    allowed = non_personal(operation)
+    allowed = public_fields(BY_OPERATION[operation])
     names = [fields] if isinstance(fields, str) else list(fields or ())
     if not names:
         raise ValueError(f"output='xcom' needs fields: {', '.join(sorted(allowed))}")

@@ -5,6 +5,8 @@ from functools import partial
 
 import pytest
 
+from bms.endpoints import BY_OPERATION
+from bms.records import Employee
 from bms_flows.mirror.resource import RunOptions
 from bms_flows.mirror.resources import mirrored, source
 from bms_flows.mirror.run import TooManyRemovals
@@ -57,11 +59,12 @@ def test_half_a_response_removes_no_row(sandbox: Sandbox, mirror: Mirror) -> Non
 
 
 def test_a_description_without_its_records_is_refused_with_the_remedy() -> None:
-    with pytest.raises(LookupError, match=r"records of list_offers: add .* has_detail=False"):
+    with pytest.raises(LookupError, match=r"record of list_offers: add .* has_detail=False"):
         mirrored(replace(CONSULTANT, plural="offers"))
 
 
-def test_private_columns_need_a_detail() -> None:
+def test_restricted_fields_need_a_detail(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise, their restricted table would stay empty."""
-    with pytest.raises(ValueError, match="employee: private columns are filled from the detail"):
-        replace(EMPLOYEE, has_detail=False)
+    monkeypatch.setitem(BY_OPERATION, "list_employees", Employee)  # type: ignore[arg-type]  # a dict
+    with pytest.raises(ValueError, match="employee: restricted fields are stored from the detail"):
+        _ = replace(EMPLOYEE, has_detail=False).private_columns

@@ -84,58 +84,6 @@ create table bms.code_name ( -- Code labels by language.
     constraint pk_code_name primary key (resource, field, code, language)
 );
 
-create table bms.client_invoice ( -- Latest state of every client invoice that a read returned.
-    id_entity bigint not null, -- Entity whose list returned the invoice (query parameter).
-    id_invoice bigint not null, -- Identifier of the invoice in the service.
-    reference_number text, -- Number printed on the invoice.
-    invoice_date date, -- Date of the invoice.
-    due_date date, -- Due date.
-    invoice_type text, -- Type code; values unspecified by the service.
-    invoice_type_name text, -- Label of the code; bms.code_name has both languages.
-    id_client bigint, -- Client billed.
-    client_name text, -- Name of the client, verbatim.
-    po_number text, -- Purchase order of the client.
-    vat_number text, -- VAT number of the client.
-    invoice_subject text, -- Subject of the invoice.
-    total_excl_vat numeric, -- Amount without VAT, in currency.
-    total_vat numeric, -- VAT, in currency.
-    total_incl_vat numeric, -- Amount with VAT, in currency.
-    total_due numeric, -- Amount still to be paid, in currency.
-    currency text, -- Currency of the four amounts.
-    payment_mode text, -- Payment mode code; values unspecified by the service.
-    payment_mode_name text, -- Label of the code; bms.code_name has both languages.
-    status text, -- Status code; values unspecified by the service.
-    status_name text, -- Label of the code; bms.code_name has both languages.
-    id_account_manager bigint, -- Account manager of the client.
-    created_on timestamptz, -- Time of creation in the service.
-    created_by bigint, -- User who created the invoice.
-    canceled boolean, -- Whether the invoice is canceled.
-    canceled_on timestamptz, -- Time of cancellation.
-    canceled_by bigint, -- User who canceled the invoice.
-    id_credit bigint, -- Credit note of the invoice.
-    sent boolean, -- Whether the invoice was sent to the client.
-    sent_on timestamptz, -- Time of sending.
-    sent_by bigint, -- User who sent the invoice.
-    _extra jsonb, -- Fields beyond the service's interface.
-    _row_hash bytea not null, -- Digest of the fields, without code labels.
-    _version integer default 1 not null, -- Version of the row: 1 for the first, plus 1 per change.
-    _first_seen_at timestamptz default current_setting('bms.observed_at')::timestamptz not null, -- First read that returned the row.
-    _changed_at timestamptz default current_setting('bms.observed_at')::timestamptz not null, -- First read that returned the current version.
-    _step_run_id bigint default current_setting('bms.step_run_id')::bigint not null, -- Step run that wrote the current version.
-    _day date, -- Day under which the service lists the invoice: its BMS_INVOICE_RANGE_DATE.
-    _missing_since timestamptz, -- First read of the day that did not return the invoice; rows are never deleted.
-    constraint pk_client_invoice primary key (id_entity, id_invoice)
-);
-create index ix_client_invoice_id_entity_day on bms.client_invoice (id_entity, _day);
-
-create table bms.client_invoice_superseded ( -- Earlier versions of client invoice rows; client_invoice_version adds the current versions.
-    like bms.client_invoice including comments,
-    _superseded_at timestamptz not null, -- First read that returned the next version; null for the current version.
-    constraint pk_client_invoice_superseded primary key (id_entity, id_invoice, _version),
-    constraint fk_client_invoice_superseded_id_entity_id_invoice foreign key (id_entity, id_invoice) references bms.client_invoice (id_entity, id_invoice)
-);
-create index ix_client_invoice_superseded_at on bms.client_invoice_superseded using brin (_superseded_at);
-
 create table bms.client_invoice_day ( -- Watermark of the extraction: the days read completely.
     id_entity bigint not null, -- Entity.
     day date not null, -- A day of invoices.
@@ -153,201 +101,6 @@ create table bms.client_invoice_lease ( -- Leases of an entity's days; no two le
     task text not null, -- Task of that step run; its next attempt takes the lease over.
     expires_at timestamptz not null, -- End of the lease; another task may then take over.
     constraint ex_client_invoice_lease_days exclude using gist (int8range(id_entity, id_entity, '[]') with &&, days with &&)
-);
-
--- Mirrors of contacts, consultants and employees
-
-create table bms.contact ( -- Latest state of every contact that a read returned; rows are never deleted.
-    id bigint not null, -- Identifier of the contact in the service.
-    first_name text, -- First name.
-    last_name text, -- Last name.
-    business_title text, -- Job title at the client.
-    email text, -- E-mail address.
-    phone_mobile_number text, -- Mobile phone.
-    phone_number text, -- Phone. Read with the detail.
-    fax_number text, -- Fax. Read with the detail.
-    address text, -- Street. Read with the detail.
-    postal_code text, -- Postal code.
-    city text, -- City.
-    country text, -- Country.
-    exclude_from_emailing boolean, -- Whether mass mailings exclude the contact.
-    send_greetings_card boolean, -- Whether the contact receives a greetings card.
-    greetings_card_details text, -- Text of the card. Read with the detail.
-    is_lead boolean, -- Whether the contact is a lead.
-    origin text, -- Origin of the contact; values unspecified by the service.
-    signal text, -- Signal code; values unspecified by the service.
-    domains jsonb, -- Numbers of domains (contact_domains on creation). Read with the detail.
-    notes text, -- Notes. Read with the detail.
-    imported_company_name text, -- Company name from an import, for a contact without client.
-    id_client bigint, -- Client of the contact.
-    id_account_manager bigint, -- Account manager of the contact.
-    active boolean, -- Whether the contact is active (actif in the list).
-    created_on timestamptz, -- Time of creation in the service.
-    created_by bigint, -- User who created the record.
-    modified_on timestamptz, -- Time of the latest modification.
-    modified_by bigint, -- User of the latest modification.
-    deleted_on timestamptz, -- Time of deletion in the service.
-    deleted_by bigint, -- User who deleted the record.
-    deleted boolean not null, -- Whether the contact is removed; _removal_reason gives the reason.
-    _extra jsonb, -- Fields beyond the service's interface.
-    _row_hash bytea not null, -- Digest of the fields, without code labels.
-    _version integer not null, -- Version of the row: 1 for the first, plus 1 per change.
-    _first_seen_at timestamptz not null, -- First read that returned the row.
-    _changed_at timestamptz not null, -- First read that returned the current version.
-    _step_run_id bigint not null, -- Step run that wrote the current version.
-    _list_hash bytea, -- Digest of the list item that the row matches; null if no list contained the record.
-    _detailed boolean not null, -- Whether the detail was read since the list item changed; if not, its fields are older.
-    _removal_reason text, -- flagged: deleted by the service's flag; missing: no longer in the service; null: present.
-    _assigned boolean, -- Whether the list with filter=ASSIGNED contains the contact; null until a run reads that list.
-    constraint pk_contact primary key (id),
-    constraint ck_contact_deleted check (deleted = (_removal_reason is not null)),
-    constraint ck_contact_removal_reason check (_removal_reason in ('flagged', 'missing'))
-);
-
-create table bms.contact_superseded ( -- Earlier versions of contact rows; contact_version adds the current versions.
-    like bms.contact including comments,
-    _superseded_at timestamptz not null, -- First read that returned the next version; null for the current version.
-    constraint pk_contact_superseded primary key (id, _version),
-    constraint fk_contact_superseded_id foreign key (id) references bms.contact (id)
-);
-
-create table bms.consultant ( -- Latest state of every consultant that a read returned; rows are never deleted.
-    id bigint not null, -- Identifier of the consultant in the service.
-    first_name text, -- First name.
-    last_name text, -- Last name.
-    type text, -- Type code; values unspecified by the service.
-    affinity bigint, -- Affinity; range and meaning unspecified by the service.
-    rate numeric, -- Rate in currency; time unit unspecified by the service.
-    currency text, -- Currency of the rate.
-    availability_date text, -- First day of availability, verbatim.
-    birth_year bigint, -- Year of birth.
-    work_start_year bigint, -- First year of work.
-    professional_profile text, -- Profile. Read with the detail.
-    skills jsonb, -- Skills: array of id, level, favorite.
-    languages jsonb, -- Languages: array of code, level.
-    address text, -- Street. Read with the detail.
-    postal_code text, -- Postal code.
-    city text, -- City.
-    country text, -- Country.
-    phone_number text, -- Phone.
-    phone_mobile_number text, -- Mobile phone.
-    email text, -- E-mail address.
-    no_emails boolean, -- Whether the consultant opted out of e-mails.
-    no_sms boolean, -- Whether the consultant opted out of text messages.
-    id_client bigint, -- Client of the consultant.
-    notes text, -- Notes. Read with the detail.
-    custom1 text, -- Free field 1. Read with the detail.
-    custom2 text, -- Free field 2. Read with the detail.
-    custom3 text, -- Free field 3. Read with the detail.
-    custom4 text, -- Free field 4. Read with the detail.
-    custom5 text, -- Free field 5. Read with the detail.
-    active boolean, -- Whether the consultant is active.
-    created_on timestamptz, -- Time of creation in the service.
-    created_by bigint, -- User who created the record.
-    modified_on timestamptz, -- Time of the latest modification.
-    modified_by bigint, -- User of the latest modification.
-    deleted boolean not null, -- Whether the consultant is removed; _removal_reason gives the reason.
-    _extra jsonb, -- Fields beyond the service's interface.
-    _row_hash bytea not null, -- Digest of the fields, without code labels.
-    _version integer not null, -- Version of the row: 1 for the first, plus 1 per change.
-    _first_seen_at timestamptz not null, -- First read that returned the row.
-    _changed_at timestamptz not null, -- First read that returned the current version.
-    _step_run_id bigint not null, -- Step run that wrote the current version.
-    _list_hash bytea, -- Digest of the list item that the row matches; null if no list contained the record.
-    _detailed boolean not null, -- Whether the detail was read since the list item changed; if not, its fields are older.
-    _removal_reason text, -- flagged: deleted by the service's flag; missing: no longer in the service; null: present.
-    constraint pk_consultant primary key (id),
-    constraint ck_consultant_deleted check (deleted = (_removal_reason is not null)),
-    constraint ck_consultant_removal_reason check (_removal_reason in ('flagged', 'missing'))
-);
-
-create table bms.consultant_superseded ( -- Earlier versions of consultant rows; consultant_version adds the current versions.
-    like bms.consultant including comments,
-    _superseded_at timestamptz not null, -- First read that returned the next version; null for the current version.
-    constraint pk_consultant_superseded primary key (id, _version),
-    constraint fk_consultant_superseded_id foreign key (id) references bms.consultant (id)
-);
-
-create table bms.employee ( -- Latest state of every employee that a read returned, without restricted data; rows are never deleted.
-    guid_employee text not null, -- Identifier of the employee in the service.
-    id_employee bigint, -- Number of the employee.
-    reference_number bigint, -- Reference number of the employee.
-    id_entity bigint, -- Employing entity, from the detail or else the list.
-    is_standby boolean, -- Whether the employee is on standby.
-    salutation_code text, -- Code of the salutation; values unspecified by the service.
-    first_name text, -- First name.
-    preferred_first_name text, -- First name in use. Read with the detail.
-    last_name text, -- Last name.
-    preferred_last_name text, -- Last name in use. Read with the detail.
-    payroll_number text, -- Number in the payroll.
-    business_landline_phone text, -- Landline at work. Read with the detail.
-    business_mobile_phone text, -- Mobile phone at work.
-    business_email text, -- E-mail address at work.
-    job_title text, -- Job title.
-    department_code text, -- Code of the department; values unspecified by the service.
-    department_service text, -- Service within the department.
-    affiliated_company text, -- Affiliated company. Read with the detail.
-    id_manager bigint, -- The manager's id_employee. Read with the detail.
-    category_code text, -- Code of the category; values unspecified by the service.
-    contract_type_code text, -- Code of the contract. Read with the detail.
-    status_code text, -- Code of the status. Read with the detail.
-    status_position text, -- Position within the status. Read with the detail.
-    status_factor text, -- Factor of the status. Read with the detail.
-    is_salesperson boolean, -- Whether the employee sells.
-    is_consultant boolean, -- Whether the employee is a consultant.
-    start_date date, -- First day of work.
-    end_date_trial_first_period date, -- End of the first trial period. Read with the detail.
-    end_date_trial_second_period date, -- End of the second trial period. Read with the detail.
-    departure_date date, -- Last day of work; a leaver is not deleted.
-    departure_estimated_date date, -- Last day of work, estimated.
-    mission1 text, -- Mission 1. Read with the detail.
-    mission2 text, -- Mission 2. Read with the detail.
-    mission3 text, -- Mission 3. Read with the detail.
-    mission4 text, -- Mission 4. Read with the detail.
-    mission5 text, -- Mission 5. Read with the detail.
-    mission6 text, -- Mission 6. Read with the detail.
-    skills text, -- Skills. Read with the detail.
-    has_timesheets boolean, -- Whether the employee fills in timesheets. Read with the detail.
-    timesheets_frequency_code bigint, -- Code of the timesheet frequency. Read with the detail.
-    has_portal_access boolean, -- Whether the employee has access to the portal. Read with the detail.
-    exclude_from_directory boolean, -- Whether directories exclude the employee. Read with the detail.
-    meal_vouchers_count bigint, -- Meal vouchers. Read with the detail.
-    has_overtime boolean, -- Whether overtime is paid. Read with the detail.
-    activity_rate bigint, -- Share of full time, percent. Read with the detail.
-    use_vehicle boolean, -- Whether the employee uses a vehicle. Read with the detail.
-    vehicle_type_code text, -- Code of the vehicle. Read with the detail.
-    vehicle_tax_horsepower_code text, -- Code of the vehicle's tax horsepower. Read with the detail.
-    vehicle_registration_number text, -- Registration of the vehicle. Read with the detail.
-    vehicle_price_per_km numeric, -- Price per kilometre. Read with the detail.
-    created_on timestamptz, -- Time of creation in the service.
-    created_by bigint, -- User who created the record.
-    modified_on timestamptz, -- Time of the latest modification.
-    modified_by bigint, -- User of the latest modification.
-    validated_on timestamptz, -- Time of validation.
-    validated_by bigint, -- User who validated the record.
-    deleted boolean not null, -- Whether the employee is removed; _removal_reason gives the reason.
-    _extra jsonb, -- Fields beyond the service's interface.
-    _row_hash bytea not null, -- Digest of the fields, without code labels.
-    _version integer not null, -- Version of the row: 1 for the first, plus 1 per change.
-    _first_seen_at timestamptz not null, -- First read that returned the row.
-    _changed_at timestamptz not null, -- First read that returned the current version.
-    _step_run_id bigint not null, -- Step run that wrote the current version.
-    _list_hash bytea, -- Digest of the list item that the row matches; null if no list contained the record.
-    _detailed boolean not null, -- Whether the detail was read since the list item changed; if not, its fields are older.
-    _removal_reason text, -- flagged: deleted by the service's flag; missing: no longer in the service; null: present.
-    _entity bigint not null, -- Entity whose list returned the employee last (query parameter).
-    _standby boolean not null, -- Whether the list with filter=STANDBY contains the employee.
-    _former boolean not null, -- Whether the list with filter=FORMER contains the employee.
-    constraint pk_employee primary key (guid_employee),
-    constraint ck_employee_deleted check (deleted = (_removal_reason is not null)),
-    constraint ck_employee_removal_reason check (_removal_reason in ('flagged', 'missing'))
-);
-
-create table bms.employee_superseded ( -- Earlier versions of employee rows; employee_version adds the current versions.
-    like bms.employee including comments,
-    _superseded_at timestamptz not null, -- First read that returned the next version; null for the current version.
-    constraint pk_employee_superseded primary key (guid_employee, _version),
-    constraint fk_employee_superseded_guid_employee foreign key (guid_employee) references bms.employee (guid_employee)
 );
 
 -- Onboarding: dropped files, plans and the ledger
@@ -583,101 +336,340 @@ create table bms.service_identity ( -- Service that fills the warehouse; flows r
     constraint pk_service_identity primary key (id)
 );
 
--- Restricted data of employees
+-- Client invoices, contacts, consultants and employees, from their records
+
+-- <resource_tables> written by scripts/reference
+create table bms.client_invoice ( -- Latest state of every client invoice that a read returned.
+    id_entity BIGINT NOT NULL, -- Entity whose list returned the invoice (query parameter).
+    id_invoice BIGINT NOT NULL, -- Identifier of the invoice in the service.
+    reference_number TEXT, -- Number printed on the invoice.
+    invoice_date DATE, -- Date of the invoice.
+    due_date DATE, -- Due date.
+    invoice_type TEXT, -- Type code; values unspecified by the service.
+    invoice_type_name TEXT, -- Label of the code; bms.code_name has both languages.
+    id_client BIGINT, -- Client billed.
+    client_name TEXT, -- Name of the client, verbatim.
+    po_number TEXT, -- Purchase order of the client.
+    vat_number TEXT, -- VAT number of the client.
+    invoice_subject TEXT, -- Subject of the invoice.
+    total_excl_vat NUMERIC, -- Amount without VAT, in currency.
+    total_vat NUMERIC, -- VAT, in currency.
+    total_incl_vat NUMERIC, -- Amount with VAT, in currency.
+    total_due NUMERIC, -- Amount still to be paid, in currency.
+    currency TEXT, -- Currency of the four amounts.
+    payment_mode TEXT, -- Payment mode code; values unspecified by the service.
+    payment_mode_name TEXT, -- Label of the code; bms.code_name has both languages.
+    status TEXT, -- Status code; values unspecified by the service.
+    status_name TEXT, -- Label of the code; bms.code_name has both languages.
+    id_account_manager BIGINT, -- Account manager of the client.
+    created_on TIMESTAMP WITH TIME ZONE, -- Time of creation in the service.
+    created_by BIGINT, -- User who created the invoice.
+    canceled BOOLEAN, -- Whether the invoice is canceled.
+    canceled_on TIMESTAMP WITH TIME ZONE, -- Time of cancellation.
+    canceled_by BIGINT, -- User who canceled the invoice.
+    id_credit BIGINT, -- Credit note of the invoice.
+    sent BOOLEAN, -- Whether the invoice was sent to the client.
+    sent_on TIMESTAMP WITH TIME ZONE, -- Time of sending.
+    sent_by BIGINT, -- User who sent the invoice.
+    _extra JSONB, -- Fields beyond the service's interface.
+    _row_hash BYTEA NOT NULL, -- Digest of the fields, without code labels.
+    _version INTEGER DEFAULT '1' NOT NULL, -- Version of the row: 1 for the first, plus 1 per change.
+    _first_seen_at TIMESTAMP WITH TIME ZONE DEFAULT current_setting('bms.observed_at')::timestamptz NOT NULL, -- First read that returned the row.
+    _changed_at TIMESTAMP WITH TIME ZONE DEFAULT current_setting('bms.observed_at')::timestamptz NOT NULL, -- First read that returned the current version.
+    _step_run_id BIGINT DEFAULT current_setting('bms.step_run_id')::bigint NOT NULL, -- Step run that wrote the current version.
+    _day DATE, -- Day under which the service lists the invoice: its BMS_INVOICE_RANGE_DATE.
+    _missing_since TIMESTAMP WITH TIME ZONE, -- First read of the day that did not return the invoice; rows are never deleted.
+    CONSTRAINT pk_client_invoice PRIMARY KEY (id_entity, id_invoice)
+);
+CREATE INDEX ix_client_invoice_id_entity_day ON bms.client_invoice (id_entity, _day);
+
+create table bms.client_invoice_superseded ( -- Earlier versions of client invoice rows; client_invoice_version adds the current versions.
+    like bms.client_invoice including comments,
+    _superseded_at TIMESTAMP WITH TIME ZONE NOT NULL, -- First read that returned the next version; null for the current version.
+    CONSTRAINT pk_client_invoice_superseded PRIMARY KEY (id_entity, id_invoice, _version),
+    CONSTRAINT fk_client_invoice_superseded_id_entity_id_invoice FOREIGN KEY(id_entity, id_invoice) REFERENCES bms.client_invoice (id_entity, id_invoice)
+);
+CREATE INDEX ix_client_invoice_superseded_at ON bms.client_invoice_superseded USING brin (_superseded_at);
+
+create table bms.contact ( -- Latest state of every contact that a read returned; rows are never deleted.
+    id BIGINT NOT NULL, -- Identifier of the contact in the service.
+    first_name TEXT, -- First name.
+    last_name TEXT, -- Last name.
+    business_title TEXT, -- Job title at the client.
+    email TEXT, -- E-mail address.
+    phone_mobile_number TEXT, -- Mobile phone.
+    postal_code TEXT, -- Postal code.
+    city TEXT, -- City.
+    country TEXT, -- Country.
+    exclude_from_emailing BOOLEAN, -- Whether mass mailings exclude the contact.
+    send_greetings_card BOOLEAN, -- Whether the contact receives a greetings card.
+    is_lead BOOLEAN, -- Whether the contact is a lead.
+    origin TEXT, -- Origin of the contact; values unspecified by the service.
+    signal TEXT, -- Signal code; values unspecified by the service.
+    imported_company_name TEXT, -- Company name from an import, for a contact without client.
+    id_client BIGINT, -- Client of the contact.
+    id_account_manager BIGINT, -- Account manager of the contact.
+    active BOOLEAN, -- Whether the contact is active (actif in the list).
+    created_on TIMESTAMP WITH TIME ZONE, -- Time of creation in the service.
+    created_by BIGINT, -- User who created the record.
+    modified_on TIMESTAMP WITH TIME ZONE, -- Time of the latest modification.
+    modified_by BIGINT, -- User of the latest modification.
+    deleted_on TIMESTAMP WITH TIME ZONE, -- Time of deletion in the service.
+    deleted_by BIGINT, -- User who deleted the record.
+    phone_number TEXT, -- Phone. Read with the detail.
+    fax_number TEXT, -- Fax. Read with the detail.
+    address TEXT, -- Street. Read with the detail.
+    greetings_card_details TEXT, -- Text of the card. Read with the detail.
+    domains JSONB, -- Numbers of domains (contact_domains on creation). Read with the detail.
+    notes TEXT, -- Notes. Read with the detail.
+    deleted BOOLEAN NOT NULL, -- Whether the contact is removed; _removal_reason gives the reason.
+    _extra JSONB, -- Fields beyond the service's interface.
+    _row_hash BYTEA NOT NULL, -- Digest of the fields, without code labels.
+    _version INTEGER NOT NULL, -- Version of the row: 1 for the first, plus 1 per change.
+    _first_seen_at TIMESTAMP WITH TIME ZONE NOT NULL, -- First read that returned the row.
+    _changed_at TIMESTAMP WITH TIME ZONE NOT NULL, -- First read that returned the current version.
+    _step_run_id BIGINT NOT NULL, -- Step run that wrote the current version.
+    _list_hash BYTEA, -- Digest of the list item that the row matches; null if no list contained the record.
+    _detailed BOOLEAN NOT NULL, -- Whether the detail was read since the list item changed; if not, its fields are older.
+    _removal_reason TEXT, -- flagged: deleted by the service's flag; missing: no longer in the service; null: present.
+    _assigned BOOLEAN, -- Whether the list with filter=ASSIGNED contains the contact; null until a run reads that list.
+    CONSTRAINT pk_contact PRIMARY KEY (id),
+    CONSTRAINT ck_contact_removal_reason CHECK (_removal_reason in ('flagged', 'missing')),
+    CONSTRAINT ck_contact_deleted CHECK (deleted = (_removal_reason is not null))
+);
+
+create table bms.contact_superseded ( -- Earlier versions of contact rows; contact_version adds the current versions.
+    like bms.contact including comments,
+    _superseded_at TIMESTAMP WITH TIME ZONE NOT NULL, -- First read that returned the next version; null for the current version.
+    CONSTRAINT pk_contact_superseded PRIMARY KEY (id, _version),
+    CONSTRAINT fk_contact_superseded_id FOREIGN KEY(id) REFERENCES bms.contact (id)
+);
+
+create table bms.consultant ( -- Latest state of every consultant that a read returned; rows are never deleted.
+    id BIGINT NOT NULL, -- Identifier of the consultant in the service.
+    first_name TEXT, -- First name.
+    last_name TEXT, -- Last name.
+    type TEXT, -- Type code; values unspecified by the service.
+    affinity BIGINT, -- Affinity; range and meaning unspecified by the service.
+    rate NUMERIC, -- Rate in currency; time unit unspecified by the service.
+    currency TEXT, -- Currency of the rate.
+    availability_date TEXT, -- First day of availability, verbatim.
+    birth_year BIGINT, -- Year of birth.
+    work_start_year BIGINT, -- First year of work.
+    skills JSONB, -- Skills: array of id, level, favorite.
+    languages JSONB, -- Languages: array of code, level.
+    postal_code TEXT, -- Postal code.
+    city TEXT, -- City.
+    country TEXT, -- Country.
+    phone_number TEXT, -- Phone.
+    phone_mobile_number TEXT, -- Mobile phone.
+    email TEXT, -- E-mail address.
+    no_emails BOOLEAN, -- Whether the consultant opted out of e-mails.
+    no_sms BOOLEAN, -- Whether the consultant opted out of text messages.
+    id_client BIGINT, -- Client of the consultant.
+    active BOOLEAN, -- Whether the consultant is active.
+    created_on TIMESTAMP WITH TIME ZONE, -- Time of creation in the service.
+    modified_on TIMESTAMP WITH TIME ZONE, -- Time of the latest modification.
+    created_by BIGINT, -- User who created the record.
+    modified_by BIGINT, -- User of the latest modification.
+    professional_profile TEXT, -- Profile. Read with the detail.
+    address TEXT, -- Street. Read with the detail.
+    notes TEXT, -- Notes. Read with the detail.
+    custom1 TEXT, -- Free field 1. Read with the detail.
+    custom2 TEXT, -- Free field 2. Read with the detail.
+    custom3 TEXT, -- Free field 3. Read with the detail.
+    custom4 TEXT, -- Free field 4. Read with the detail.
+    custom5 TEXT, -- Free field 5. Read with the detail.
+    deleted BOOLEAN NOT NULL, -- Whether the consultant is removed; _removal_reason gives the reason.
+    _extra JSONB, -- Fields beyond the service's interface.
+    _row_hash BYTEA NOT NULL, -- Digest of the fields, without code labels.
+    _version INTEGER NOT NULL, -- Version of the row: 1 for the first, plus 1 per change.
+    _first_seen_at TIMESTAMP WITH TIME ZONE NOT NULL, -- First read that returned the row.
+    _changed_at TIMESTAMP WITH TIME ZONE NOT NULL, -- First read that returned the current version.
+    _step_run_id BIGINT NOT NULL, -- Step run that wrote the current version.
+    _list_hash BYTEA, -- Digest of the list item that the row matches; null if no list contained the record.
+    _detailed BOOLEAN NOT NULL, -- Whether the detail was read since the list item changed; if not, its fields are older.
+    _removal_reason TEXT, -- flagged: deleted by the service's flag; missing: no longer in the service; null: present.
+    CONSTRAINT pk_consultant PRIMARY KEY (id),
+    CONSTRAINT ck_consultant_removal_reason CHECK (_removal_reason in ('flagged', 'missing')),
+    CONSTRAINT ck_consultant_deleted CHECK (deleted = (_removal_reason is not null))
+);
+
+create table bms.consultant_superseded ( -- Earlier versions of consultant rows; consultant_version adds the current versions.
+    like bms.consultant including comments,
+    _superseded_at TIMESTAMP WITH TIME ZONE NOT NULL, -- First read that returned the next version; null for the current version.
+    CONSTRAINT pk_consultant_superseded PRIMARY KEY (id, _version),
+    CONSTRAINT fk_consultant_superseded_id FOREIGN KEY(id) REFERENCES bms.consultant (id)
+);
+
+create table bms.employee ( -- Latest state of every employee that a read returned, without restricted data; rows are never deleted.
+    guid_employee TEXT NOT NULL, -- Identifier of the employee in the service.
+    id_employee BIGINT, -- Number of the employee.
+    reference_number BIGINT, -- Reference number of the employee.
+    is_standby BOOLEAN, -- Whether the employee is on standby.
+    salutation_code TEXT, -- Code of the salutation; values unspecified by the service.
+    first_name TEXT, -- First name.
+    last_name TEXT, -- Last name.
+    payroll_number TEXT, -- Number in the payroll.
+    business_mobile_phone TEXT, -- Mobile phone at work.
+    business_email TEXT, -- E-mail address at work.
+    job_title TEXT, -- Job title.
+    department_code TEXT, -- Code of the department; values unspecified by the service.
+    department_service TEXT, -- Service within the department.
+    category_code TEXT, -- Code of the category; values unspecified by the service.
+    is_salesperson BOOLEAN, -- Whether the employee sells.
+    is_consultant BOOLEAN, -- Whether the employee is a consultant.
+    start_date DATE, -- First day of work.
+    departure_date DATE, -- Last day of work; a leaver is not deleted.
+    departure_estimated_date DATE, -- Last day of work, estimated.
+    created_on TIMESTAMP WITH TIME ZONE, -- Time of creation in the service.
+    modified_on TIMESTAMP WITH TIME ZONE, -- Time of the latest modification.
+    validated_on TIMESTAMP WITH TIME ZONE, -- Time of validation.
+    created_by BIGINT, -- User who created the record.
+    modified_by BIGINT, -- User of the latest modification.
+    validated_by BIGINT, -- User who validated the record.
+    preferred_last_name TEXT, -- Last name in use. Read with the detail.
+    preferred_first_name TEXT, -- First name in use. Read with the detail.
+    affiliated_company TEXT, -- Affiliated company. Read with the detail.
+    id_manager BIGINT, -- The manager's id_employee. Read with the detail.
+    contract_type_code TEXT, -- Code of the contract. Read with the detail.
+    status_code TEXT, -- Code of the status. Read with the detail.
+    status_position TEXT, -- Position within the status. Read with the detail.
+    status_factor TEXT, -- Factor of the status. Read with the detail.
+    business_landline_phone TEXT, -- Landline at work. Read with the detail.
+    end_date_trial_first_period DATE, -- End of the first trial period. Read with the detail.
+    end_date_trial_second_period DATE, -- End of the second trial period. Read with the detail.
+    mission1 TEXT, -- Mission 1. Read with the detail.
+    mission2 TEXT, -- Mission 2. Read with the detail.
+    mission3 TEXT, -- Mission 3. Read with the detail.
+    mission4 TEXT, -- Mission 4. Read with the detail.
+    mission5 TEXT, -- Mission 5. Read with the detail.
+    mission6 TEXT, -- Mission 6. Read with the detail.
+    skills TEXT, -- Skills. Read with the detail.
+    has_timesheets BOOLEAN, -- Whether the employee fills in timesheets. Read with the detail.
+    timesheets_frequency_code BIGINT, -- Code of the timesheet frequency. Read with the detail.
+    has_portal_access BOOLEAN, -- Whether the employee has access to the portal. Read with the detail.
+    exclude_from_directory BOOLEAN, -- Whether directories exclude the employee. Read with the detail.
+    meal_vouchers_count BIGINT, -- Meal vouchers. Read with the detail.
+    use_vehicle BOOLEAN, -- Whether the employee uses a vehicle. Read with the detail.
+    vehicle_type_code TEXT, -- Code of the vehicle. Read with the detail.
+    vehicle_tax_horsepower_code TEXT, -- Code of the vehicle's tax horsepower. Read with the detail.
+    vehicle_registration_number TEXT, -- Registration of the vehicle. Read with the detail.
+    vehicle_price_per_km NUMERIC, -- Price per kilometre. Read with the detail.
+    has_overtime BOOLEAN, -- Whether overtime is paid. Read with the detail.
+    activity_rate BIGINT, -- Share of full time, percent. Read with the detail.
+    id_entity BIGINT, -- Employing entity, from the detail or else the list.
+    deleted BOOLEAN NOT NULL, -- Whether the employee is removed; _removal_reason gives the reason.
+    _extra JSONB, -- Fields beyond the service's interface.
+    _row_hash BYTEA NOT NULL, -- Digest of the fields, without code labels.
+    _version INTEGER NOT NULL, -- Version of the row: 1 for the first, plus 1 per change.
+    _first_seen_at TIMESTAMP WITH TIME ZONE NOT NULL, -- First read that returned the row.
+    _changed_at TIMESTAMP WITH TIME ZONE NOT NULL, -- First read that returned the current version.
+    _step_run_id BIGINT NOT NULL, -- Step run that wrote the current version.
+    _list_hash BYTEA, -- Digest of the list item that the row matches; null if no list contained the record.
+    _detailed BOOLEAN NOT NULL, -- Whether the detail was read since the list item changed; if not, its fields are older.
+    _removal_reason TEXT, -- flagged: deleted by the service's flag; missing: no longer in the service; null: present.
+    _entity BIGINT NOT NULL, -- Entity whose list returned the employee last (query parameter).
+    _standby BOOLEAN NOT NULL, -- Whether the list with filter=STANDBY contains the employee.
+    _former BOOLEAN NOT NULL, -- Whether the list with filter=FORMER contains the employee.
+    CONSTRAINT pk_employee PRIMARY KEY (guid_employee),
+    CONSTRAINT ck_employee_removal_reason CHECK (_removal_reason in ('flagged', 'missing')),
+    CONSTRAINT ck_employee_deleted CHECK (deleted = (_removal_reason is not null))
+);
+
+create table bms.employee_superseded ( -- Earlier versions of employee rows; employee_version adds the current versions.
+    like bms.employee including comments,
+    _superseded_at TIMESTAMP WITH TIME ZONE NOT NULL, -- First read that returned the next version; null for the current version.
+    CONSTRAINT pk_employee_superseded PRIMARY KEY (guid_employee, _version),
+    CONSTRAINT fk_employee_superseded_guid_employee FOREIGN KEY(guid_employee) REFERENCES bms.employee (guid_employee)
+);
 
 create table bms_private.employee_private ( -- Restricted data of employees; filled with employee_details=full only.
-    guid_employee text not null, -- Identifier of the employee in the service.
-    birth_date text, -- Date of birth, verbatim.
-    birth_city text, -- City of birth.
-    birth_country text, -- Country of birth.
-    nationality text, -- Nationality.
-    social_security_number text, -- Social security number.
-    resident_permit_number text, -- Number of the resident permit.
-    resident_permit_expiration_date text, -- End of the permit, verbatim.
-    address text, -- Street of the home.
-    postal_code text, -- Postal code of the home.
-    city text, -- City of the home.
-    country text, -- Country of the home.
-    personal_email text, -- Private e-mail address.
-    personal_mobile_phone text, -- Private mobile phone.
-    personal_landline_phone text, -- Private landline.
-    emergency_contacts text, -- Emergency contacts.
-    _extra jsonb, -- Fields beyond the service's interface.
-    _row_hash bytea not null, -- Digest of the fields, without code labels.
-    _version integer not null, -- Version of the row: 1 for the first, plus 1 per change.
-    _first_seen_at timestamptz not null, -- First read that returned the row.
-    _changed_at timestamptz not null, -- First read that returned the current version.
-    _step_run_id bigint not null, -- Step run that wrote the current version.
-    constraint pk_employee_private primary key (guid_employee)
+    guid_employee TEXT NOT NULL, -- Identifier of the employee in the service.
+    birth_date TEXT, -- Date of birth, verbatim.
+    birth_city TEXT, -- City of birth.
+    birth_country TEXT, -- Country of birth.
+    nationality TEXT, -- Nationality.
+    social_security_number TEXT, -- Social security number.
+    resident_permit_number TEXT, -- Number of the resident permit.
+    resident_permit_expiration_date TEXT, -- End of the permit, verbatim.
+    address TEXT, -- Street of the home.
+    postal_code TEXT, -- Postal code of the home.
+    city TEXT, -- City of the home.
+    country TEXT, -- Country of the home.
+    personal_email TEXT, -- Private e-mail address.
+    personal_mobile_phone TEXT, -- Private mobile phone.
+    personal_landline_phone TEXT, -- Private landline.
+    emergency_contacts TEXT, -- Emergency contacts.
+    _extra JSONB, -- Fields beyond the service's interface.
+    _row_hash BYTEA NOT NULL, -- Digest of the fields, without code labels.
+    _version INTEGER NOT NULL, -- Version of the row: 1 for the first, plus 1 per change.
+    _first_seen_at TIMESTAMP WITH TIME ZONE NOT NULL, -- First read that returned the row.
+    _changed_at TIMESTAMP WITH TIME ZONE NOT NULL, -- First read that returned the current version.
+    _step_run_id BIGINT NOT NULL, -- Step run that wrote the current version.
+    CONSTRAINT pk_employee_private PRIMARY KEY (guid_employee)
 );
 
 create table bms_private.employee_private_superseded ( -- Earlier versions of employee private rows; employee_private_version adds the current versions.
     like bms_private.employee_private including comments,
-    _superseded_at timestamptz not null, -- First read that returned the next version; null for the current version.
-    constraint pk_employee_private_superseded primary key (guid_employee, _version),
-    constraint fk_employee_private_superseded_guid_employee foreign key (guid_employee) references bms_private.employee_private (guid_employee)
+    _superseded_at TIMESTAMP WITH TIME ZONE NOT NULL, -- First read that returned the next version; null for the current version.
+    CONSTRAINT pk_employee_private_superseded PRIMARY KEY (guid_employee, _version),
+    CONSTRAINT fk_employee_private_superseded_guid_employee FOREIGN KEY(guid_employee) REFERENCES bms_private.employee_private (guid_employee)
 );
+
+-- </resource_tables>
 
 -- Views
 
+-- <resource_views> written by scripts/reference
 create view bms.client_invoice_current as
-select i.id_entity, i.id_invoice, i.reference_number, i.invoice_date, i.due_date,
-    i.invoice_type, type_en.name as invoice_type_name_en, type_fr.name as invoice_type_name_fr,
-    i.id_client, i.client_name, i.po_number, i.vat_number, i.invoice_subject,
-    i.total_excl_vat, i.total_vat, i.total_incl_vat, i.total_due, i.currency,
-    i.payment_mode, mode_en.name as payment_mode_name_en, mode_fr.name as payment_mode_name_fr,
-    i.status, status_en.name as status_name_en, status_fr.name as status_name_fr,
-    i.id_account_manager, i.created_on, i.created_by, i.canceled, i.canceled_on, i.canceled_by,
-    i.id_credit, i.sent, i.sent_on, i.sent_by,
+select i.id_entity, i.id_invoice, i.reference_number, i.invoice_date, i.due_date, i.invoice_type, invoice_type_en.name as invoice_type_name_en, invoice_type_fr.name as invoice_type_name_fr, i.id_client, i.client_name, i.po_number, i.vat_number, i.invoice_subject, i.total_excl_vat, i.total_vat, i.total_incl_vat, i.total_due, i.currency, i.payment_mode, payment_mode_en.name as payment_mode_name_en, payment_mode_fr.name as payment_mode_name_fr, i.status, status_en.name as status_name_en, status_fr.name as status_name_fr, i.id_account_manager, i.created_on, i.created_by, i.canceled, i.canceled_on, i.canceled_by, i.id_credit, i.sent, i.sent_on, i.sent_by,
     i._version, i._first_seen_at, i._changed_at, day.read_at as _last_seen_at
 from bms.client_invoice i
 left join bms.client_invoice_day day on day.id_entity = i.id_entity and day.day = i._day
-left join bms.code_name type_en on type_en.resource = 'client_invoice'
-    and type_en.field = 'invoice_type' and type_en.code = i.invoice_type and type_en.language = 'EN'
-left join bms.code_name type_fr on type_fr.resource = 'client_invoice'
-    and type_fr.field = 'invoice_type' and type_fr.code = i.invoice_type and type_fr.language = 'FR'
-left join bms.code_name mode_en on mode_en.resource = 'client_invoice'
-    and mode_en.field = 'payment_mode' and mode_en.code = i.payment_mode and mode_en.language = 'EN'
-left join bms.code_name mode_fr on mode_fr.resource = 'client_invoice'
-    and mode_fr.field = 'payment_mode' and mode_fr.code = i.payment_mode and mode_fr.language = 'FR'
+left join bms.code_name invoice_type_en on invoice_type_en.resource = 'client_invoice'
+    and invoice_type_en.field = 'invoice_type' and invoice_type_en.code = i.invoice_type and invoice_type_en.language = 'EN'
+left join bms.code_name invoice_type_fr on invoice_type_fr.resource = 'client_invoice'
+    and invoice_type_fr.field = 'invoice_type' and invoice_type_fr.code = i.invoice_type and invoice_type_fr.language = 'FR'
+left join bms.code_name payment_mode_en on payment_mode_en.resource = 'client_invoice'
+    and payment_mode_en.field = 'payment_mode' and payment_mode_en.code = i.payment_mode and payment_mode_en.language = 'EN'
+left join bms.code_name payment_mode_fr on payment_mode_fr.resource = 'client_invoice'
+    and payment_mode_fr.field = 'payment_mode' and payment_mode_fr.code = i.payment_mode and payment_mode_fr.language = 'FR'
 left join bms.code_name status_en on status_en.resource = 'client_invoice'
     and status_en.field = 'status' and status_en.code = i.status and status_en.language = 'EN'
 left join bms.code_name status_fr on status_fr.resource = 'client_invoice'
     and status_fr.field = 'status' and status_fr.code = i.status and status_fr.language = 'FR'
 where i._missing_since is null;
-
 comment on view bms.client_invoice_current is
     'Every invoice that the service still returns, with code labels in both languages.';
 
 create view bms.client_invoice_version as
-select *, _changed_at as _observed_at from bms.client_invoice_superseded
-union all select *, null, _changed_at from bms.client_invoice;
+select *, _changed_at as _observed_at from bms.client_invoice_superseded union all select *, null, _changed_at from bms.client_invoice;
 comment on view bms.client_invoice_version is
     'History of client invoice rows, from _version 1: a view of earlier and current versions.';
 
 create view bms.contact_version as
-select *, _changed_at as _observed_at from bms.contact_superseded
-union all select *, null, _changed_at from bms.contact;
+select *, _changed_at as _observed_at from bms.contact_superseded union all select *, null, _changed_at from bms.contact;
 comment on view bms.contact_version is
     'History of contact rows, from _version 1: a view of earlier and current versions.';
 
 create view bms.consultant_version as
-select *, _changed_at as _observed_at from bms.consultant_superseded
-union all select *, null, _changed_at from bms.consultant;
+select *, _changed_at as _observed_at from bms.consultant_superseded union all select *, null, _changed_at from bms.consultant;
 comment on view bms.consultant_version is
     'History of consultant rows, from _version 1: a view of earlier and current versions.';
 
 create view bms.employee_version as
-select *, _changed_at as _observed_at from bms.employee_superseded
-union all select *, null, _changed_at from bms.employee;
+select *, _changed_at as _observed_at from bms.employee_superseded union all select *, null, _changed_at from bms.employee;
 comment on view bms.employee_version is
     'History of employee rows, from _version 1: a view of earlier and current versions.';
 
 create view bms_private.employee_private_version as
-select *, _changed_at as _observed_at from bms_private.employee_private_superseded
-union all select *, null, _changed_at from bms_private.employee_private;
+select *, _changed_at as _observed_at from bms_private.employee_private_superseded union all select *, null, _changed_at from bms_private.employee_private;
 comment on view bms_private.employee_private_version is
     'History of employee private rows, from _version 1: a view of earlier and current versions.';
+
+-- </resource_views>
+
 
 -- A view's columns have the comments of the columns that they show.
 do $$
@@ -729,13 +721,16 @@ begin
     grant usage on schema bms to bms_analyst, bms_private_reader;
     grant usage on schema bms_private to bms_private_reader;
     grant select on bms.client_invoice, bms.client_invoice_current, bms.client_invoice_version,
-        bms.client_invoice_day, bms.code_name, bms.step_run, bms.control_total,
-        bms.contact, bms.contact_version, bms.consultant, bms.consultant_version,
-        bms.employee, bms.employee_version to bms_analyst;
+        bms.client_invoice_day, bms.code_name, bms.step_run, bms.control_total to bms_analyst;
+    -- <resource_grants> written by scripts/reference
+    grant select on bms.contact, bms.contact_version to bms_analyst;
+    grant select on bms.consultant, bms.consultant_version to bms_analyst;
+    grant select on bms.employee, bms.employee_version to bms_analyst;
+    grant select on bms.employee to bms_private_reader;
+    -- </resource_grants>
     -- Without the verbatim row.
     grant select (resource, id_entity, row_key, code, field, first_day, last_day, step_run_id, first_seen_at, last_seen_at)
         on bms.quarantine to bms_analyst;
-    grant select on bms.employee to bms_private_reader;
     grant select on all tables in schema bms_private to bms_private_reader;
 exception when insufficient_privilege then
     raise warning 'Only the owner may read the tables: this user may not create the roles bms_analyst and bms_private_reader. Create both, and grant select by hand';

@@ -1,0 +1,206 @@
+"""Declaration of a resource: the record's fields with type, meaning, privacy and alternative names.
+
+A list item declares the fields that a list returns; the record of the detail inherits from it and
+adds those that only the detail returns. From the two follow the columns of the warehouse with their
+comments, the restricted table, the fields that may go to XCom, and the dtypes of DataFrames.
+
+Keys are required, and so are the totals of an invoice. Every other field may be null or absent,
+both None here: the interface does not show which fields are optional. Amounts are exact (`Decimal`
+from the digits in the response). Dates and timestamps stay text (`bms.dates` parses them), since
+the interface does not show their formats. `bms.decoding` converts mistyped values that have only
+one interpretation.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache, partial
+from types import MappingProxyType
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+)
+
+import msgspec
+
+Kind = Literal["integer", "boolean", "amount", "day", "timestamp", "text", "nested"]
+Privacy = Literal["public", "personal", "restricted"]
+
+Guid = Annotated[str, msgspec.Meta(min_length=1)]
+DateText = Annotated[str, msgspec.Meta(description="a date or timestamp")]
+"""A date as text; unlike a code, it is never converted from a number."""
+
+Text: TypeAlias = str | None
+Number: TypeAlias = int | None
+Amount: TypeAlias = Decimal | None
+Flag: TypeAlias = bool | None
+Day: TypeAlias = DateText | None
+Time: TypeAlias = DateText | None
+"""Names of the fields end in `_on`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """A field as its record declares it."""
+
+    name: str
+    type: Any
+    """Type without the declaration, for decoding."""
+    required: bool
+    meaning: str
+    """Comment of the column."""
+    privacy: Privacy
+    """`public` may go to XCom, `personal` to the warehouse, `restricted` to a restricted table."""
+    column: str
+    """Name of the column; another record may name the field otherwise."""
+    aliases: tuple[str, ...]
+    """Alternative names of the field in responses."""
+    code: bool
+    """Whether the field has one of the service's codes, whose values the interface does not show."""
+    category: bool
+    """Whether the field repeats few values; true for codes and their labels."""
+    label_of: str | None
+    """The field with the code that this field names in the requested language."""
+    verbatim: bool
+    """Whether the warehouse stores a date as text: it need not be a date."""
+
+    @property
+    def kind(self) -> Kind:
+        """What the values are, whatever their type in JSON."""
+        accepted = get_args(self.type) or (self.type,)
+        if DateText in accepted:
+            return "timestamp" if self.name.endswith("_on") else "day"
+        return next((kind for known, kind in KINDS.items() if known in accepted), "nested")
+
+
+KINDS: Final[Mapping[type, Kind]] = {
+    Decimal: "amount",
+    bool: "boolean",
+    int: "integer",
+    str: "text",
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """The declaration of a field inside `Annotated`; see `Described`."""
+
+    meaning: str
+    privacy: Privacy = "personal"
+    column: str | None = None
+    aliases: tuple[str, ...] = ()
+    code: bool = False
+    category: bool = False
+    label_of: str | None = None
+    verbatim: bool = False
+
+
+public: Final = partial(Field, privacy="public")
+restricted: Final = partial(Field, privacy="restricted")
+
+
+class Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """One record; its repr shows only type and key, since most other fields are personal."""
+
+    KEY: ClassVar[str]
+    """Name of the identifying field."""
+
+    @classmethod
+    def amounts(cls) -> tuple[str, ...]:
+        """Return the names of the decimal fields; a mistyped amount makes the record invalid."""
+        return tuple(each.name for each in described(cls).values() if each.kind == "amount")
+
+    @property
+    def key(self) -> int | str:
+        """The value of the identifying field."""
+        value: int | str = getattr(self, self.KEY)
+        return value
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.KEY}={self.key!r})"
+
+    def __rich_repr__(self) -> list[tuple[str, int | str]]:
+        return [(self.KEY, self.key)]
+
+
+@cache
+def described(record: type[Record]) -> Mapping[str, Described]:
+    """Return the fields of a record by name, in the order of the interface."""
+    return MappingProxyType({f.name: _described(f) for f in msgspec.structs.fields(record)})
+
+
+def _described(field: msgspec.structs.FieldInfo) -> Described:
+    type_, given = _split(field.type)
+    return Described(
+        name=field.name,
+        type=type_,
+        required=field.required,
+        **vars(given)
+        | {
+            "column": given.column or field.name,
+            "category": given.category or given.code or given.label_of is not None,
+        },
+    )
+
+
+def _split(type_: Any) -> tuple[Any, Field]:
+    """Return a field's type and its declaration."""
+    if get_origin(type_) is not Annotated:
+        raise TypeError(f"declare the field with its meaning: Annotated[{type_}, Field('...')]")
+    plain, *annotations = get_args(type_)
+    given = next(each for each in annotations if isinstance(each, Field))
+    others = tuple(each for each in annotations if each is not given)
+    return (Annotated[plain, *others] if others else plain), given
+
+
+def public_fields(record: type[Record]) -> frozenset[str]:
+    """Return the fields without personal data.
+
+    Airflow stores XCom values as plain text and shows them: only these fields may go there. A field
+    is personal unless its declaration says otherwise, so that a new one never leaks.
+    """
+    return frozenset(name for name, each in described(record).items() if each.privacy == "public")
+
+
+def labels(record: type[Record]) -> Mapping[str, str]:
+    """Return the fields that name a code in the requested language, with the code's field."""
+    return {name: each.label_of for name, each in described(record).items() if each.label_of}
+
+
+R = TypeVar("R", bound=Record)
+
+
+def reordered(name: str, *, after: str) -> Callable[[type[R]], type[R]]:
+    """Move a field of a record behind an inherited one.
+
+    The stored digest of a list item depends on the order of its fields.
+    """
+
+    def rebuild(record: type[R]) -> type[R]:
+        fields = {each.name: each for each in msgspec.structs.fields(record)}
+        moved = fields.pop(name)
+        order: list[Any] = []
+        for each in fields.values():
+            order += [each, moved] if each.name == after else [each]
+        members = [(f.name, f.type) if f.required else (f.name, f.type, f.default) for f in order]
+        namespace = {"KEY": record.KEY, "__doc__": record.__doc__}
+        made: type[R] = msgspec.defstruct(  # type: ignore[assignment]  # a type created at run time
+            record.__name__,
+            members,
+            bases=(Record,),
+            module=record.__module__,
+            namespace=namespace,
+            kw_only=True,
+            forbid_unknown_fields=True,
+            gc=False,
+        )
+        return made
+
+    return rebuild
