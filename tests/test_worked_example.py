@@ -1,4 +1,4 @@
-"""The worked example of CONTRIBUTING: its blocks, applied to a copy, add a mirrored resource."""
+"""The worked example of CONTRIBUTING: its blocks, applied to a copy, add a resource with a create."""
 
 import os
 import re
@@ -30,7 +30,9 @@ from bms_flows.mirror.run import sync
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
+from airflow.sdk.exceptions import AirflowFailException
 from bms_provider import mirror_flow
+from bms_provider.hooks.bms import BmsHook
 from bms_provider.operators import suppliers
 from bms_warehouse import database
 from bms_warehouse.tables import METADATA
@@ -39,7 +41,7 @@ ROWS = [{"id": n, "name": f"S{n}", "credit_limit": n + 0.1, "active": True} for 
 
 
 async def token(_):
-    body = {"access_token": "t", "token_type": "Bearer", "expires_in": 3600, "scope": ["read:supplier"]}
+    body = {"access_token": "t", "token_type": "Bearer", "expires_in": 3600, "scope": ["read:supplier", "write:supplier"]}
     return web.json_response(body)
 
 
@@ -53,12 +55,23 @@ async def detail(request):
     return web.json_response(ROWS[int(request.match_info["id"]) - 1] | {"notes": "from the detail"})
 
 
+CREATES = []
+
+
+async def create(request):
+    CREATES.append(await request.json())
+    if len(CREATES) == 1:
+        return web.json_response({"id": 26})
+    return web.Response(status=500)  # the record may exist
+
+
 async def main(uri, folder):
     service = web.Application()
     service.add_routes([
         web.post("/v1/token", token),
         web.get("/v1/CRM/suppliers", pages),
         web.get("/v1/CRM/suppliers/{id}", detail),
+        web.post("/v1/CRM/suppliers", create),
     ])
     runner = web.AppRunner(service)
     await runner.setup()
@@ -97,8 +110,18 @@ async def main(uri, folder):
             suppliers.BmsReadSupplierOperator(task_id="one", id_supplier=7, path="supplier.json"),
         )
     ]
+    creating = suppliers.BmsCreateSupplierOperator(task_id="new", body={"name": "New"}, retries=3)
+    created = await asyncio.to_thread(creating.execute, {})
+    failures = []
+    with BmsHook().get_conn() as blocking:
+        for call in (lambda: creating.execute({}), lambda: blocking.create_supplier({"name": "New"})):
+            try:
+                await asyncio.to_thread(call)
+            except AirflowFailException:
+                failures.append("for good")
     await runner.cleanup()
     return {
+        "created": [created, len(CREATES), failures],
         "states": [each["state"] for each in manifests],
         "inserted": [each["inserted"] for each in manifests],
         "stored": stored,
@@ -119,7 +142,7 @@ def test_the_worked_example_of_a_mirrored_resource_runs(
 ) -> None:
     blocks = BLOCK.findall((project / "CONTRIBUTING.md").read_text())
     written = [line for *_, code in blocks for line in code.splitlines() if line.strip()]
-    assert len({file for file, *_ in blocks}) <= 5
+    assert len({file for file, *_ in blocks}) <= 4
     assert len(written) <= 70
     without = shutil.ignore_patterns(
         "static", "templates"
@@ -148,7 +171,7 @@ def test_the_worked_example_of_a_mirrored_resource_runs(
     )
     assert ran.returncode == 0, ran.stderr[-3000:]
     assert ran.stdout.splitlines()[-1] == (
-        '{"states": ["complete", "complete"], "inserted": [25, 0], '
+        '{"created": [{"id": 26}, 3, ["for good", "for good"]], "states": ["complete", "complete"], "inserted": [25, 0], '
         '"stored": ["25", "327.5", "from the detail"], "names": 25, "one": "from the detail", '
         '"tasks": ["check_access", "sync"], "title": "Suppliers", "operators": [25, "read_supplier", 1]}'
     )

@@ -1,45 +1,38 @@
-"""Asynchronous client with one method per operation of the service."""
+"""Asynchronous client with one method per operation of the service.
+
+`bms.endpoints` declares the operations; `signatures.pyi` has the methods for type checkers.
+"""
 
 import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date
 from functools import partial
-from http import HTTPStatus
 from types import TracebackType
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from bms.concurrency import ConcurrencyLimiter
 from bms.counters import Counters
 from bms.created import read_created_employee, read_created_id
 from bms.decoding import RecordReader
-from bms.endpoints import BY_NAME, BY_OPERATION
-from bms.errors import AmbiguousWrite, NotFound
-from bms.field_values import UUID
-from bms.records import (
-    ClientInvoice,
-    Consultant,
-    ConsultantItem,
-    Contact,
-    ContactItem,
-    CreatedEmployee,
-    Employee,
-    EmployeeItem,
-)
-from bms.responses import Access, CreatedId, Detail, Page, Rows
+from bms.endpoints import BY_NAME, BY_OPERATION, Endpoint, InvoiceLanguage
+from bms.errors import AmbiguousWrite
+from bms.operations import list_query, methods, path_values
+from bms.responses import Access
 from bms.sender import Decode, Query, Sender
 from bms.settings import ClientSettings
-from bms.transport import BeforeSend, Response
+from bms.transport import Response
 
-EmployeeFilter = Literal["ACTIVE", "STANDBY", "FORMER", "ALL"]
-ContactFilter = Literal["ALL", "ACTIVE", "ASSIGNED", "DELETED"]
-InvoiceLanguage = Literal["EN", "FR"]
+if TYPE_CHECKING:
+    from bms.signatures import Operations
+else:
+    Operations = object
 
 T = TypeVar("T")
 
 
-class Client:
+class Client(Operations):
     """Client of the service; an async context manager for one event loop.
 
     The token stays in this object. `on_token` is awaited with each new token before its first use,
@@ -130,79 +123,6 @@ class Client:
         """Request a new token for the following requests, and return the undecoded response."""
         return await self._sender.raw_token()
 
-    async def _page(
-        self, operation: str, number: int, size: int | None, query: Query | None = None
-    ) -> Page[Any]:
-        """Return a page of a list; its size is by default the settings'."""
-        size = self.settings.page_size if size is None else size
-        read = partial(self._readers[operation].page, number=number, size=size)
-        asked = {"page_number": number, "page_size": size, **(query or {})}
-        return await self._sender.request(BY_NAME[operation], read, query=asked)
-
-    async def _detail(self, operation: str, **values: str | int) -> Detail[Any]:
-        """Return one record; `values` are those of the path."""
-        read = self._readers[operation].detail
-        return await self._sender.request(BY_NAME[operation], read, values=values)
-
-    async def list_employees(
-        self,
-        *,
-        id_entity: int,
-        filter: EmployeeFilter | None = None,  # noqa: A002 - the interface's name
-    ) -> Rows[EmployeeItem]:
-        """Return the employees of an entity (GET /v1/HR/employees), a list without pages.
-
-        The interface does not show the default of `filter`; it may exclude employees on standby.
-        Pass ALL to get every employee.
-        """
-        return await self._sender.request(
-            BY_NAME["list_employees"],
-            self._readers["list_employees"].rows,
-            query={"id_entity": id_entity, "filter": filter},
-        )
-
-    async def read_employee(self, guid_employee: str) -> Detail[Employee]:
-        """Return one employee (GET /v1/HR/employees/{guid_employee}).
-
-        Raises `NotFound` for an unknown employee, without a request if `guid_employee` is no UUID,
-        and `InvalidRecords` if its key or an amount is unusable.
-        """
-        if not UUID.fullmatch(guid_employee):  # any other text could address another path
-            text = "guid_employee is no UUID; nothing was sent"
-            raise NotFound(BY_NAME["read_employee"], text, status=HTTPStatus.NOT_FOUND)
-        return await self._detail("read_employee", guid_employee=guid_employee)
-
-    async def create_employee(
-        self, body: Mapping[str, Any], *, before_send: BeforeSend | None = None
-    ) -> CreatedEmployee:
-        """Create an employee (POST /v1/HR/employees) from an employee creation body."""
-        endpoint = BY_NAME["create_employee"]
-        return await self._sender.request(
-            endpoint, partial(read_created_employee, endpoint), body=body, before_send=before_send
-        )
-
-    async def list_client_invoices(
-        self,
-        *,
-        id_entity: int,
-        start_date: date,
-        end_date: date,
-        language: InvoiceLanguage | None = None,
-    ) -> Rows[ClientInvoice]:
-        """Return the invoices of an entity from `start_date` to `end_date`, both included.
-
-        GET /v1/ERP/invoices/clients: a list without pages, of any length. The interface does not
-        show which date the range filters. Raises `RangeRefused` if the service may accept a
-        shorter range.
-        """
-        return await self.client_invoices(
-            self._readers["list_client_invoices"].rows,
-            id_entity=id_entity,
-            start_date=start_date,
-            end_date=end_date,
-            language=language,
-        )
-
     async def client_invoices(
         self,
         read: Decode[T],
@@ -218,80 +138,38 @@ class Client:
         awaitable, to decode in another thread. It raises `MalformedResponse` for a body that is no
         array; the client then repeats the request.
         """
-        for name, day in (("start_date", start_date), ("end_date", end_date)):
-            if isinstance(day, datetime):  # a subclass of date; its day depends on the time zone
-                raise TypeError(f"{name} takes a date, not a date-time")
-        if end_date < start_date:  # the service would return an empty list
-            raise ValueError("the last day is before the first day: swap them")
-        last = end_date if self.settings.end_date_inclusive else end_date + timedelta(days=1)
-        return await self._sender.request(
-            BY_NAME["list_client_invoices"],
-            read,
-            query={
-                "id_entity": id_entity,
-                "start_date": start_date.isoformat(),
-                "end_date": last.isoformat(),
-                "language": language,
-            },
-        )
+        arguments = {
+            "id_entity": id_entity,
+            "start_date": start_date,
+            "end_date": end_date,
+            "language": language,
+        }
+        return await self._list(BY_NAME["list_client_invoices"], arguments, read)
 
-    async def list_contacts(
-        self,
-        *,
-        filter: ContactFilter,  # noqa: A002 - the interface's name
-        page_number: int = 1,
-        page_size: int | None = None,
-        id_client: int | None = None,
-        is_lead: bool | None = None,
-    ) -> Page[ContactItem]:
-        """Return one page of contacts (GET /v1/CRM/contacts); `bms.paging.all_pages` reads all.
+    async def request(self, endpoint: Endpoint, arguments: dict[str, Any]) -> Any:
+        """Call an operation with the arguments of its method."""
+        if endpoint.kind == "create":
+            decode = (
+                partial(read_created_employee, endpoint)
+                if endpoint.created
+                else partial(read_created_id, endpoint, f"id_{endpoint.noun}")
+            )
+            return await self._sender.request(endpoint, decode, **arguments)
+        reader = self._readers[endpoint.name]
+        if endpoint.kind == "read":
+            values = path_values(endpoint, arguments)
+            return await self._sender.request(endpoint, reader.detail, values=values)
+        if not endpoint.paged:
+            return await self._list(endpoint, arguments, reader.rows)
+        if arguments["page_size"] is None:
+            arguments["page_size"] = self.settings.page_size
+        number, size = arguments["page_number"], arguments["page_size"]
+        return await self._list(endpoint, arguments, partial(reader.page, number=number, size=size))
 
-        `page_number` counts from 1; `page_size` defaults to the settings'. The interface shows no
-        maximum for it, and the service may return fewer rows than requested.
-        """
-        query = {"id_client": id_client, "filter": filter, "is_lead": is_lead}
-        return await self._page("list_contacts", page_number, page_size, query)
+    async def _list(self, endpoint: Endpoint, arguments: Mapping[str, Any], read: Decode[T]) -> T:
+        asked = list_query(endpoint, arguments, end_inclusive=self.settings.end_date_inclusive)
+        return await self._sender.request(endpoint, read, query=asked)
 
-    async def read_contact(self, id_contact: int) -> Detail[Contact]:
-        """Return one contact (GET /v1/CRM/contacts/{id_contact}); see `read_employee`."""
-        return await self._detail("read_contact", id_contact=int(id_contact))
 
-    async def create_contact(
-        self, body: Mapping[str, Any], *, before_send: BeforeSend | None = None
-    ) -> CreatedId:
-        """Create a contact (POST /v1/CRM/contacts) from a contact creation body."""
-        endpoint = BY_NAME["create_contact"]
-        return await self._sender.request(
-            endpoint,
-            partial(read_created_id, endpoint, "id_contact"),
-            body=body,
-            before_send=before_send,
-        )
-
-    async def list_consultants(
-        self,
-        *,
-        page_number: int = 1,
-        page_size: int | None = None,
-        id_client: int | None = None,
-        type: str | None = None,  # noqa: A002 - the interface's name
-    ) -> Page[ConsultantItem]:
-        """Return one page of consultants (GET /v1/CRM/Consultants); see `list_contacts`."""
-        query = {"id_client": id_client, "type": type}
-        return await self._page("list_consultants", page_number, page_size, query)
-
-    async def read_consultant(self, id_consultant: int) -> Detail[Consultant]:
-        """Return one consultant (GET /v1/CRM/Consultants/{id_consultant})."""
-        return await self._detail("read_consultant", id_consultant=int(id_consultant))
-
-    async def create_consultant(
-        self, body: Mapping[str, Any], *, before_send: BeforeSend | None = None
-    ) -> CreatedId:
-        """Create a consultant (POST /v1/CRM/Consultants) from a consultant creation body."""
-        endpoint = BY_NAME["create_consultant"]
-        return await self._sender.request(
-            endpoint,
-            partial(read_created_id, endpoint, "id_consultant"),
-            body=body,
-            before_send=before_send,
-        )
+for _name, _method in methods(Client.request).items():
+    setattr(Client, _name, _method)

@@ -1,9 +1,14 @@
-"""Table of the service's operations (interface, section "Endpoints")."""
+"""Table of the service's operations (interface, section "Endpoints").
+
+Clients, operators and `get_df` take the methods, arguments and results of an operation from its row.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from datetime import date
+from typing import Any, Final, Literal, get_args
 from urllib.parse import quote
+from uuid import UUID
 
 from bms.records import (
     ClientInvoice,
@@ -11,10 +16,30 @@ from bms.records import (
     ConsultantItem,
     Contact,
     ContactItem,
+    CreatedEmployee,
     Employee,
     EmployeeItem,
     Record,
 )
+
+EmployeeFilter = Literal["ACTIVE", "STANDBY", "FORMER", "ALL"]
+ContactFilter = Literal["ALL", "ACTIVE", "ASSIGNED", "DELETED"]
+InvoiceLanguage = Literal["EN", "FR"]
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of the query or the path; `title` and `meaning` are those of a DAG's param."""
+
+    name: str
+    type: Any
+    title: str = ""
+    meaning: str = ""
+
+    @property
+    def required(self) -> bool:
+        """Whether a request needs a value."""
+        return type(None) not in get_args(self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +58,27 @@ class Endpoint:
     idempotent: bool = True
     record: type[Record] | None = None
     """The record that a reading operation returns."""
+    params: tuple[Param, ...] = ()
+    """Parameters besides the page."""
+    created: type[CreatedEmployee] | None = None
+    """What a create returns; None if it returns an id alone."""
+    note: str = ""
+    """What a caller should know about the operation."""
+
+    @property
+    def kind(self) -> str:
+        """`list`, `read`, `create` or `request`."""
+        return self.name.partition("_")[0]
+
+    @property
+    def noun(self) -> str:
+        """One record of the operation, for example `contact`."""
+        return self.name.partition("_")[2].removesuffix("s")
 
     @property
     def no_rows(self) -> bytes | None:
         """The body of a list without rows, which a 204 (no content) stands for; None if no list."""
-        if not self.name.startswith("list_"):
+        if self.kind != "list":
             return None
         return b'{"total_pages":0,"data":[]}' if self.paged else b"[]"
 
@@ -49,26 +90,85 @@ class Endpoint:
         return f"{self.method} {self.path}"
 
 
-def _reading(name: str, path: str, scope: str, record: type[Record], **more: bool) -> Endpoint:
-    return Endpoint(name, "GET", path, f"read:{scope}", record=record, **more)
+def _reading(
+    name: str, path: str, scope: str, record: type[Record], *params: Param, **more: Any
+) -> Endpoint:
+    return Endpoint(name, "GET", path, f"read:{scope}", record=record, params=params, **more)
 
 
-def _creating(name: str, path: str, scope: str) -> Endpoint:
-    return Endpoint(name, "POST", path, f"write:{scope}", idempotent=False)
+def _creating(name: str, path: str, scope: str, **more: Any) -> Endpoint:
+    return Endpoint(name, "POST", path, f"write:{scope}", idempotent=False, **more)
 
+
+_CLIENT: Final = Param("id_client", int | None, "Client", "Number of a client.")
 
 # A repeated token request only issues another token, so the operation counts as idempotent.
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("request_token", "POST", "/v1/token", None),
-    _creating("create_employee", "/v1/HR/employees", "employee"),
-    _reading("list_employees", "/v1/HR/employees", "employee", EmployeeItem),
-    _reading("read_employee", "/v1/HR/employees/{guid_employee}", "employee", Employee),
-    _reading("list_client_invoices", "/v1/ERP/invoices/clients", "invoice_client", ClientInvoice),
-    _reading("list_contacts", "/v1/CRM/contacts", "contact", ContactItem, paged=True),
-    _reading("read_contact", "/v1/CRM/contacts/{id_contact}", "contact", Contact),
+    _creating("create_employee", "/v1/HR/employees", "employee", created=CreatedEmployee),
+    _reading(
+        "list_employees",
+        "/v1/HR/employees",
+        "employee",
+        EmployeeItem,
+        Param("id_entity", int),
+        Param("filter", EmployeeFilter | None),
+        note="The interface does not show the default of `filter`; it may exclude employees on "
+        "standby. Pass ALL to get every employee.",
+    ),
+    _reading(
+        "read_employee",
+        "/v1/HR/employees/{guid_employee}",
+        "employee",
+        Employee,
+        Param("guid_employee", UUID),
+    ),
+    _reading(
+        "list_client_invoices",
+        "/v1/ERP/invoices/clients",
+        "invoice_client",
+        ClientInvoice,
+        Param("id_entity", int),
+        Param("start_date", date),
+        Param("end_date", date),
+        Param("language", InvoiceLanguage | None),
+        note="Both days are included. The interface does not show which date the range filters. "
+        "Raises `RangeRefused` if the service may accept a shorter range.",
+    ),
+    _reading(
+        "list_contacts",
+        "/v1/CRM/contacts",
+        "contact",
+        ContactItem,
+        Param("filter", ContactFilter),
+        _CLIENT,
+        Param("is_lead", bool | None, "Leads", "true: only leads. false: only others."),
+        paged=True,
+    ),
+    _reading(
+        "read_contact",
+        "/v1/CRM/contacts/{id_contact}",
+        "contact",
+        Contact,
+        Param("id_contact", int),
+    ),
     _creating("create_contact", "/v1/CRM/contacts", "contact"),
-    _reading("list_consultants", "/v1/CRM/Consultants", "consultant", ConsultantItem, paged=True),
-    _reading("read_consultant", "/v1/CRM/Consultants/{id_consultant}", "consultant", Consultant),
+    _reading(
+        "list_consultants",
+        "/v1/CRM/Consultants",
+        "consultant",
+        ConsultantItem,
+        Param("type", str | None, "Type", "Type code of the service."),
+        _CLIENT,
+        paged=True,
+    ),
+    _reading(
+        "read_consultant",
+        "/v1/CRM/Consultants/{id_consultant}",
+        "consultant",
+        Consultant,
+        Param("id_consultant", int),
+    ),
     _creating("create_consultant", "/v1/CRM/Consultants", "consultant"),
 )
 

@@ -3,26 +3,22 @@
 import asyncio
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from datetime import date
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
-from bms.client import Client, ContactFilter, EmployeeFilter, InvoiceLanguage
-from bms.endpoints import BY_NAME, BY_OPERATION
+from bms.client import Client
+from bms.endpoints import Endpoint
+from bms.operations import methods
 from bms.paging import all_pages
-from bms.records import (
-    ClientInvoice,
-    Consultant,
-    ConsultantItem,
-    Contact,
-    ContactItem,
-    CreatedEmployee,
-    Employee,
-    EmployeeItem,
-)
-from bms.responses import Access, CreatedId, Page, Rows
+from bms.responses import Access, Page, Rows
+
+if TYPE_CHECKING:
+    from bms.signatures import SyncOperations
+else:
+    SyncOperations = object
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,7 +28,7 @@ CLOSE_SECONDS: Final = 10.0
 """Longest wait for connections to close."""
 
 
-class SyncClient:
+class SyncClient(SyncOperations):
     """Calls the service and waits for the response; a context manager.
 
     Works where no event loop runs, and where one does, as in a notebook. Connections open with the
@@ -76,131 +72,23 @@ class SyncClient:
         """Return the granted scopes and the remaining life of the token (POST /v1/token)."""
         return self._call(self._client.access)
 
-    def list_employees(
-        self,
-        *,
-        id_entity: int,
-        filter: EmployeeFilter | None = None,  # noqa: A002 - the interface's own name
-    ) -> Rows[EmployeeItem]:
-        """Return the employees of an entity (GET /v1/HR/employees)."""
-        return self._all_rows(self._client.list_employees, id_entity=id_entity, filter=filter)
+    def request_pages(self, endpoint: Endpoint, arguments: dict[str, Any]) -> Iterator[Rows[Any]]:
+        """Yield the pages of a list; a list without pages is one. Days may be text."""
+        days = [each.name for each in endpoint.params if each.type is date]
+        arguments |= {name: _day(arguments[name]) for name in days if name in arguments}
+        read = partial(getattr(self._client, endpoint.name), **arguments)
+        if not endpoint.paged:
+            yield self._all_rows(read)
+            return
+        yield from self._pages(all_pages(lambda number: read(page_number=number)))
 
-    def read_employee(self, guid_employee: str) -> Employee:
-        """Return one employee (GET /v1/HR/employees/{guid_employee})."""
-        return self._call(self._client.read_employee, guid_employee).record
-
-    def create_employee(self, body: Mapping[str, Any]) -> CreatedEmployee:
-        """Create an employee (POST /v1/HR/employees)."""
-        return self._call(self._client.create_employee, body)
-
-    def list_client_invoices(
-        self,
-        *,
-        id_entity: int,
-        start_date: date | str,
-        end_date: date | str,
-        language: InvoiceLanguage | None = None,
-    ) -> Rows[ClientInvoice]:
-        """Return the invoices of an entity from `start_date` to `end_date`, both included.
-
-        GET /v1/ERP/invoices/clients. Days may be text such as Airflow's `ds`.
-        """
-        return self._all_rows(
-            self._client.list_client_invoices,
-            id_entity=id_entity,
-            start_date=_day(start_date),
-            end_date=_day(end_date),
-            language=language,
-        )
-
-    def list_contacts(
-        self,
-        *,
-        filter: ContactFilter,  # noqa: A002 - the interface's own name
-        id_client: int | None = None,
-        is_lead: bool | None = None,
-        page_size: int | None = None,
-    ) -> Iterator[ContactItem]:
-        """Yield the contacts of all pages (GET /v1/CRM/contacts)."""
-        for page in self.contact_pages(
-            filter=filter, id_client=id_client, is_lead=is_lead, page_size=page_size
-        ):
-            yield from page
-
-    def contact_pages(
-        self,
-        *,
-        filter: ContactFilter,  # noqa: A002 - the interface's own name
-        id_client: int | None = None,
-        is_lead: bool | None = None,
-        page_size: int | None = None,
-    ) -> Iterator[Page[ContactItem]]:
-        """Yield the pages of the contacts in order (GET /v1/CRM/contacts)."""
-        read = partial(
-            self._client.list_contacts,
-            filter=filter,
-            id_client=id_client,
-            is_lead=is_lead,
-            page_size=page_size,
-        )
-        return self._pages(all_pages(lambda number: read(page_number=number)))
-
-    def read_contact(self, id_contact: int) -> Contact:
-        """Return one contact (GET /v1/CRM/contacts/{id_contact})."""
-        return self._call(self._client.read_contact, id_contact).record
-
-    def create_contact(self, body: Mapping[str, Any]) -> CreatedId:
-        """Create a contact (POST /v1/CRM/contacts)."""
-        return self._call(self._client.create_contact, body)
-
-    def list_consultants(
-        self,
-        *,
-        id_client: int | None = None,
-        type: str | None = None,  # noqa: A002 - the interface's own name
-        page_size: int | None = None,
-    ) -> Iterator[ConsultantItem]:
-        """Yield the consultants of all pages (GET /v1/CRM/Consultants)."""
-        for page in self.consultant_pages(id_client=id_client, type=type, page_size=page_size):
-            yield from page
-
-    def consultant_pages(
-        self,
-        *,
-        id_client: int | None = None,
-        type: str | None = None,  # noqa: A002 - the interface's own name
-        page_size: int | None = None,
-    ) -> Iterator[Page[ConsultantItem]]:
-        """Yield the pages of the consultants in order (GET /v1/CRM/Consultants)."""
-        read = partial(
-            self._client.list_consultants, id_client=id_client, type=type, page_size=page_size
-        )
-        return self._pages(all_pages(lambda number: read(page_number=number)))
-
-    def read_consultant(self, id_consultant: int) -> Consultant:
-        """Return one consultant (GET /v1/CRM/Consultants/{id_consultant})."""
-        return self._call(self._client.read_consultant, id_consultant).record
-
-    def create_consultant(self, body: Mapping[str, Any]) -> CreatedId:
-        """Create a consultant (POST /v1/CRM/Consultants)."""
-        return self._call(self._client.create_consultant, body)
-
-    if not TYPE_CHECKING:  # a typing error in a name stays an error for mypy
-
-        def __getattr__(self, name: str) -> Callable[..., Any]:
-            """Return a reading operation without a method of its own: its records, or its record."""
-            if name not in BY_OPERATION:
-                raise AttributeError(f"the client has no operation {name}")
-            read = getattr(self._client, name)
-            if name.startswith("read_"):
-                return lambda *key: self._call(read, *key).record
-            if not BY_NAME[name].paged:
-                return lambda **query: self._all_rows(read, **query)
-            return lambda **query: (
-                record
-                for page in self._pages(all_pages(lambda n: read(page_number=n, **query)))
-                for record in page
-            )
+    def request(self, endpoint: Endpoint, arguments: dict[str, Any]) -> Any:
+        """Call an operation with the arguments of its method."""
+        if endpoint.kind == "list":
+            pages = self.request_pages(endpoint, arguments)
+            return (record for page in pages for record in page) if endpoint.paged else next(pages)
+        found = self._call(partial(getattr(self._client, endpoint.name), **arguments))
+        return found.record if endpoint.kind == "read" else found
 
     def _pages(self, pages: AsyncGenerator[Page[R], None]) -> Iterator[Page[R]]:
         """Yield pages; an iteration that stops early cancels the pages requested ahead."""
@@ -237,6 +125,10 @@ class SyncClient:
             self._opened = asyncio.ensure_future(self._client.__aenter__())
         await asyncio.shield(self._opened)
         return await call(*args, **kwargs)
+
+
+for _name, _method in methods(SyncClient.request, SyncClient.request_pages).items():
+    setattr(SyncClient, _name, _method)
 
 
 def _day(day: date | str) -> date:

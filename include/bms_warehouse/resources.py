@@ -6,9 +6,9 @@ DAG files import this module: it imports nothing heavy.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from bms.endpoints import BY_OPERATION
+from bms.endpoints import BY_NAME, BY_OPERATION
 from bms.records.declaration import Described, Record, described
 
 Kind = Literal["bigint", "boolean", "date", "json", "numeric", "text", "time"]
@@ -23,6 +23,13 @@ KINDS: Final[Mapping[str, Kind]] = {
     "timestamp": "time",
     "text": "text",
     "nested": "json",
+}
+
+
+PARAM_KINDS: Final[Mapping[Any, Literal["boolean", "integer", "string"]]] = {
+    int | None: "integer",
+    bool | None: "boolean",
+    str | None: "string",
 }
 
 
@@ -66,7 +73,6 @@ class ResourceDescription:
     deleted_filter: str | None = None
     """Value of `filter` that requests deleted rows."""
     flags: Sequence[Flag] = ()
-    restrictions: Sequence[Restriction] = ()
     per_entity: bool = False
     """Whether each entity has a list."""
     system: Literal["CRM", "HR"] = "CRM"
@@ -137,6 +143,15 @@ class ResourceDescription:
         return ("_entity", "id_entity") if self.per_entity else ()
 
     @property
+    def restrictions(self) -> Sequence[Restriction]:
+        """Optional parameters of the list besides the filter."""
+        return [
+            Restriction(each.name, PARAM_KINDS[each.type], each.title, each.meaning)
+            for each in BY_NAME[self.list_operation].params
+            if not each.required and each.name != "filter"
+        ]
+
+    @property
     def key(self) -> str:
         """The field that identifies a record."""
         return self.item.KEY
@@ -198,10 +213,6 @@ CONTACT: Final = ResourceDescription(
             nullable=True,
         ),
     ),
-    restrictions=(
-        Restriction("id_client", "integer", "Client", "Number of a client."),
-        Restriction("is_lead", "boolean", "Leads", "true: only leads. false: only others."),
-    ),
     schedule="5 * * * *",
     fresh_hours=1.5,
     deadline_hours=0.5,
@@ -210,10 +221,6 @@ CONTACT: Final = ResourceDescription(
 CONSULTANT: Final = ResourceDescription(
     name="consultant",
     plural="consultants",
-    restrictions=(
-        Restriction("type", "string", "Type", "Type code of the service."),
-        Restriction("id_client", "integer", "Client", "Number of a client."),
-    ),
     schedule="20 4 * * *",
 )
 

@@ -38,14 +38,6 @@ def test_every_operation_has_a_synchronous_method(client: SyncClient) -> None:
         assert callable(getattr(client, "access" if name == "request_token" else name))
 
 
-def test_an_operation_without_a_method_of_its_own_returns_records(client: SyncClient) -> None:
-    untyped = SyncClient.__dict__["__getattr__"]
-    rows = untyped(client, "list_employees")(id_entity=1, filter="ALL")
-    key = rows.records[0].guid_employee
-    assert untyped(client, "read_employee")(key).guid_employee == key
-    assert len([*untyped(client, "list_consultants")()]) == len([*client.list_consultants()])
-
-
 def test_reads_each_resource(client: SyncClient) -> None:
     assert client.access().scopes
     employees = client.list_employees(id_entity=1, filter="ALL")

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from bms.endpoints import BY_OPERATION
+from bms.records import Employee, EmployeeItem
 from bms_flows.catalog import MIRRORS
 from bms_provider import mirror_flow
 from bms_provider.tasks import mirror as tasks
@@ -34,6 +36,8 @@ def test_the_dag_of_a_listed_resource_requires_and_offers_no_details(
 def test_a_dag_with_private_fields_stores_them_if_its_param_or_setting_says_full(
     monkeypatch: pytest.MonkeyPatch, level: str | None, stored: bool
 ) -> None:
+    monkeypatch.setitem(BY_OPERATION, "list_consultants", EmployeeItem)  # type: ignore[arg-type]  # a dict
+    monkeypatch.setitem(BY_OPERATION, "read_consultant", Employee)  # type: ignore[arg-type]  # a dict
     described = replace(EMPLOYEE, name="consultant", plural="consultants", schedule="20 4 * * *")
     monkeypatch.setitem(MIRRORS, "consultant_sync", described)
     monkeypatch.setattr("bms_flows.runtime.settings.WITH_PRIVATE_FIELDS", (described,))

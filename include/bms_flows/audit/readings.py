@@ -8,7 +8,8 @@ from typing import Final
 
 import msgspec
 
-from bms.client import Client, InvoiceLanguage
+from bms.client import Client
+from bms.endpoints import InvoiceLanguage
 from bms.errors import RangeRefused
 from bms.records import ClientInvoice
 from bms.responses import Rows as DecodedRows

@@ -7,7 +7,7 @@ import logging
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook, get_current_context
 from airflow.sdk.log import mask_secret
@@ -25,7 +25,7 @@ from bms_provider.hooks.connection import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     import pandas as pd
     from airflow.sdk import Connection
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from bms.concurrency import ConcurrencyLimiter
     from bms.counters import Counters
     from bms.settings import ClientSettings
+    from bms.signatures import ListName
     from bms.sync_client import SyncClient
 
 log = logging.getLogger(__name__)
@@ -148,34 +149,23 @@ class BmsHook(BaseHook):
             )
         return SyncClient(TaskClient(self.settings, on_token=_mask))
 
-    def get_df(
-        self,
-        name: Literal["client_invoices", "employees", "contacts", "consultants"],
-        **arguments: Any,
-    ) -> pd.DataFrame:
+    def get_df(self, name: ListName, **arguments: Any) -> pd.DataFrame:
         """Return a list of the service as a DataFrame with exact amounts.
 
         `arguments` are those of the method ``list_<name>`` of `get_conn`'s client, for example
         ``get_df("client_invoices", id_entity=1, start_date=ds, end_date=ds)``. `bms.dataframes`
         lists the dtypes. Raises `InvalidRecords` for a row without a usable key or amount.
         """
-        from bms.dataframes import dataframe  # noqa: PLC0415
-        from bms.endpoints import BY_OPERATION  # noqa: PLC0415
-        from bms.responses import Rows  # noqa: PLC0415 - imports pandas and pyarrow
+        from bms.dataframes import dataframe  # noqa: PLC0415 - imports pandas and pyarrow
+        from bms.endpoints import BY_OPERATION, ENDPOINTS  # noqa: PLC0415
         from bms.typed_rows import typed_rows  # noqa: PLC0415
 
+        lists = {each.name.removeprefix("list_"): each for each in ENDPOINTS if each.kind == "list"}
+        if name not in lists:
+            raise ValueError(f"name takes {', '.join(lists)}, not {name!r}")
+        record, zone = BY_OPERATION[lists[name].name], self.settings.time_zone
         with self.get_conn() as client:
-            lists: Mapping[str, Callable[..., Any]] = {
-                "client_invoices": client.list_client_invoices,
-                "employees": client.list_employees,
-                "contacts": client.contact_pages,
-                "consultants": client.consultant_pages,
-            }
-            if name not in lists:
-                raise ValueError(f"name takes {', '.join(lists)}, not {name!r}")
-            found = lists[name](**arguments)
-            pages = [found] if isinstance(found, Rows) else found
-            record, zone = BY_OPERATION[f"list_{name}"], self.settings.time_zone
+            pages = client.request_pages(lists[name], arguments)
             return dataframe(
                 record, (row for page in pages for row in typed_rows(page, record, zone))
             )

@@ -32,7 +32,8 @@ def argument(name: str, value: object, type_: Any) -> Any:
     if isinstance(value, str) and value.strip() in ("", "None"):
         value = None
     try:
-        return msgspec.convert(value, type_, strict=False)
+        found = msgspec.convert(value, type_, strict=False)
+        return str(found) if isinstance(found, UUID) else found
     except msgspec.ValidationError:
         raise BadArgument(f"{name} takes {_words(type_)}") from None
 

@@ -18,7 +18,7 @@ from bms_provider.operators.links import BmsBoardLink, BmsFileLink
 from bms_provider.operators.selection import MAX_XCOM_BYTES, Selection, check
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection, Sequence
+    from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 
     from airflow.providers.openlineage.extractors import OperatorLineage
     from airflow.sdk import BaseOperatorLink, Context
@@ -54,9 +54,25 @@ class BmsOperator(BaseAsyncOperator):
     """
 
     endpoint: ClassVar[Endpoint]
-    """The operation."""
+    """The operation; its parameters are templated arguments of the operator."""
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Argument of the operator by parameter, where the names differ."""
+    creates: ClassVar[bool] = False
+    """Whether the class sends a request at most once."""
     template_fields: Sequence[str] = ("bms_conn_id",)
     operator_extra_links: Collection[BaseOperatorLink] = (BmsBoardLink(),)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Template the parameters of the operation; refuse an operation that needs `BmsCreateOperator`."""
+        super().__init_subclass__(**kwargs)
+        if "endpoint" not in vars(cls):
+            return
+        if not (cls.endpoint.idempotent or cls.creates):
+            raise TypeError(
+                f"{cls.__name__}: derive an operator of {cls.endpoint} from BmsCreateOperator"
+            )
+        own = (cls.renamed.get(each.name, each.name) for each in cls.endpoint.params)
+        cls.template_fields = tuple(dict.fromkeys([*cls.template_fields, *own]))
 
     def __init__(
         self,
@@ -99,6 +115,14 @@ class BmsOperator(BaseAsyncOperator):
     async def call(self, client: Client) -> Any:
         """Call the operation and return the value for XCom."""
         raise NotImplementedError
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the operation's arguments in the types that the client takes; raise `BadArgument`."""
+        found = {}
+        for each in self.endpoint.params:
+            name = self.renamed.get(each.name, each.name)
+            found[each.name] = argument(name, getattr(self, name), each.type)
+        return found
 
     def outcome(self, value: Any) -> str:  # noqa: ARG002 - subclasses read it
         """Describe the value of `call` for the task's log, without personal data."""
@@ -183,9 +207,9 @@ class BmsListOperator(BmsReadingOperator):
     def __init__(self, *, path: str = FOLDER + ".jsonl.gz", **kwargs: Any) -> None:
         super().__init__(path=path, **kwargs)
 
-    def pages(self, client: Client) -> AsyncGenerator[Rows[Any], None]:
+    async def pages(self, client: Client) -> AsyncGenerator[Rows[Any], None]:
         """Yield the pages of the list; a list without pages is one."""
-        raise NotImplementedError
+        yield await getattr(client, self.endpoint.name)(**self.arguments())
 
     async def call(self, client: Client) -> Any:
         """Read all pages; raise `InvalidRecords` if a row has no usable key or amount."""
@@ -217,16 +241,12 @@ class BmsPagesOperator(BmsListOperator):
         super().__init__(**kwargs)
         self.page_size = page_size
 
-    def query(self) -> dict[str, Any]:
-        """Return the arguments of the client's method besides the page."""
-        return {}
-
     def pages(self, client: Client) -> AsyncGenerator[Rows[Any], None]:
         """Yield all pages in order."""
         from bms.paging import all_pages  # noqa: PLC0415 - with the task, not at import
 
         size = argument("page_size", self.page_size, int | None)
-        page = partial(getattr(client, self.endpoint.name), page_size=size, **self.query())
+        page = partial(getattr(client, self.endpoint.name), page_size=size, **self.arguments())
         return all_pages(lambda number: page(page_number=number))
 
 
@@ -238,7 +258,8 @@ class BmsReadOperator(BmsReadingOperator):
 
     async def read(self, client: Client) -> Detail[Any]:
         """Return the record."""
-        raise NotImplementedError
+        found: Detail[Any] = await getattr(client, self.endpoint.name)(**self.arguments())
+        return found
 
     async def call(self, client: Client) -> Any:
         """Read the record."""

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from bms.endpoints import BY_NAME, Endpoint
-from bms_provider.operators.arguments import argument
 from bms_provider.operators.base import BmsPagesOperator, BmsReadOperator
 from bms_provider.operators.creation import BmsCreateOperator
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bms.client import Client
-    from bms.records import Consultant
-    from bms.responses import CreatedId, Detail
 
 
 class BmsListConsultantsOperator(BmsPagesOperator):
@@ -28,11 +20,6 @@ class BmsListConsultantsOperator(BmsPagesOperator):
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_consultants"]
-    template_fields: Sequence[str] = (
-        *BmsPagesOperator.template_fields,
-        "id_client",
-        "type",
-    )
 
     def __init__(
         self,
@@ -45,13 +32,6 @@ class BmsListConsultantsOperator(BmsPagesOperator):
         self.id_client = id_client
         self.type = type
 
-    def query(self) -> dict[str, Any]:
-        """Return the restrictions."""
-        return {
-            "id_client": argument("id_client", self.id_client, int | None),
-            "type": argument("type", self.type, str | None),
-        }
-
 
 class BmsReadConsultantOperator(BmsReadOperator):
     """Read one consultant (GET /v1/CRM/Consultants/{id_consultant}).
@@ -63,15 +43,10 @@ class BmsReadConsultantOperator(BmsReadOperator):
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["read_consultant"]
-    template_fields: Sequence[str] = (*BmsReadOperator.template_fields, "id_consultant")
 
     def __init__(self, *, id_consultant: int | str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.id_consultant = id_consultant
-
-    async def read(self, client: Client) -> Detail[Consultant]:
-        """Return the consultant."""
-        return await client.read_consultant(argument("id_consultant", self.id_consultant, int))
 
 
 class BmsCreateConsultantOperator(BmsCreateOperator):
@@ -83,7 +58,3 @@ class BmsCreateConsultantOperator(BmsCreateOperator):
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["create_consultant"]
-
-    async def create(self, client: Client, body: Mapping[str, Any]) -> CreatedId:
-        """Create the consultant."""
-        return await client.create_consultant(body)

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from bms.endpoints import BY_NAME, Endpoint
-from bms_provider.operators.arguments import argument
 from bms_provider.operators.base import BmsPagesOperator, BmsReadOperator
 from bms_provider.operators.creation import BmsCreateOperator
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bms.client import Client
-    from bms.records import Contact
-    from bms.responses import CreatedId, Detail
 
 
 class BmsListContactsOperator(BmsPagesOperator):
@@ -29,12 +21,6 @@ class BmsListContactsOperator(BmsPagesOperator):
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_contacts"]
-    template_fields: Sequence[str] = (
-        *BmsPagesOperator.template_fields,
-        "filter",
-        "id_client",
-        "is_lead",
-    )
 
     def __init__(
         self,
@@ -49,16 +35,6 @@ class BmsListContactsOperator(BmsPagesOperator):
         self.id_client = id_client
         self.is_lead = is_lead
 
-    def query(self) -> dict[str, Any]:
-        """Return the filter and the restrictions."""
-        from bms.client import ContactFilter  # noqa: PLC0415 - with the task, not at import
-
-        return {
-            "filter": argument("filter", self.filter, ContactFilter),
-            "id_client": argument("id_client", self.id_client, int | None),
-            "is_lead": argument("is_lead", self.is_lead, bool | None),
-        }
-
 
 class BmsReadContactOperator(BmsReadOperator):
     """Read one contact (GET /v1/CRM/contacts/{id_contact}).
@@ -70,15 +46,10 @@ class BmsReadContactOperator(BmsReadOperator):
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["read_contact"]
-    template_fields: Sequence[str] = (*BmsReadOperator.template_fields, "id_contact")
 
     def __init__(self, *, id_contact: int | str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.id_contact = id_contact
-
-    async def read(self, client: Client) -> Detail[Contact]:
-        """Return the contact."""
-        return await client.read_contact(argument("id_contact", self.id_contact, int))
 
 
 class BmsCreateContactOperator(BmsCreateOperator):
@@ -90,7 +61,3 @@ class BmsCreateContactOperator(BmsCreateOperator):
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["create_contact"]
-
-    async def create(self, client: Client, body: Mapping[str, Any]) -> CreatedId:
-        """Create the contact."""
-        return await client.create_contact(body)

@@ -61,6 +61,7 @@ class BmsCreateOperator(BmsOperator):
     """
 
     template_fields: Sequence[str] = (*BmsOperator.template_fields, "body_path")
+    creates = True
     created = False
     """Whether the task has created the record, for lineage."""
     _evaluated: Mapping[str, Any] | None = None
@@ -132,7 +133,8 @@ class BmsCreateOperator(BmsOperator):
 
     async def create(self, client: Client, body: Mapping[str, Any]) -> CreatedEmployee | CreatedId:
         """Create the record and return its ids."""
-        raise NotImplementedError
+        created: CreatedEmployee | CreatedId = await getattr(client, self.endpoint.name)(body)
+        return created
 
     def _evaluate(self, context: Context) -> Mapping[str, Any]:
         """Return the body of the current run; raise `BadBody`, which quotes nothing of it."""

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
-from uuid import UUID
+from typing import Any, ClassVar
 
 from bms.endpoints import BY_NAME, Endpoint
-from bms_provider.operators.arguments import argument
 from bms_provider.operators.base import BmsListOperator, BmsReadOperator
 from bms_provider.operators.creation import BmsCreateOperator
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
-
-    from bms.client import Client
-    from bms.records import CreatedEmployee, Employee, EmployeeItem
-    from bms.responses import Detail, Rows
 
 
 class BmsListEmployeesOperator(BmsListOperator):
@@ -30,7 +21,6 @@ class BmsListEmployeesOperator(BmsListOperator):
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_employees"]
-    template_fields: Sequence[str] = (*BmsListOperator.template_fields, "id_entity", "filter")
 
     def __init__(
         self,
@@ -43,15 +33,6 @@ class BmsListEmployeesOperator(BmsListOperator):
         self.id_entity = id_entity
         self.filter = filter
 
-    async def pages(self, client: Client) -> AsyncGenerator[Rows[EmployeeItem], None]:
-        """Yield the list, which has no pages."""
-        from bms.client import EmployeeFilter  # noqa: PLC0415 - with the task, not at import
-
-        yield await client.list_employees(
-            id_entity=argument("id_entity", self.id_entity, int),
-            filter=argument("filter", self.filter, EmployeeFilter | None),
-        )
-
 
 class BmsReadEmployeeOperator(BmsReadOperator):
     """Read one employee (GET /v1/HR/employees/{guid_employee}).
@@ -63,15 +44,10 @@ class BmsReadEmployeeOperator(BmsReadOperator):
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["read_employee"]
-    template_fields: Sequence[str] = (*BmsReadOperator.template_fields, "guid_employee")
 
     def __init__(self, *, guid_employee: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.guid_employee = guid_employee
-
-    async def read(self, client: Client) -> Detail[Employee]:
-        """Return the employee."""
-        return await client.read_employee(str(argument("guid_employee", self.guid_employee, UUID)))
 
 
 class BmsCreateEmployeeOperator(BmsCreateOperator):
@@ -84,7 +60,3 @@ class BmsCreateEmployeeOperator(BmsCreateOperator):
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["create_employee"]
-
-    async def create(self, client: Client, body: Mapping[str, Any]) -> CreatedEmployee:
-        """Create the employee."""
-        return await client.create_employee(body)

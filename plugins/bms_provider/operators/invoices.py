@@ -6,15 +6,10 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bms.endpoints import BY_NAME, Endpoint
-from bms_provider.operators.arguments import argument
 from bms_provider.operators.base import BmsListOperator
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
-
-    from bms.client import Client
-    from bms.records import ClientInvoice
-    from bms.responses import Rows
+    from collections.abc import Mapping
 
 
 class BmsListClientInvoicesOperator(BmsListOperator):
@@ -34,13 +29,7 @@ class BmsListClientInvoicesOperator(BmsListOperator):
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_client_invoices"]
-    template_fields: Sequence[str] = (
-        *BmsListOperator.template_fields,
-        "id_entity",
-        "first_day",
-        "last_day",
-        "language",
-    )
+    renamed: ClassVar[Mapping[str, str]] = {"start_date": "first_day", "end_date": "last_day"}
 
     def __init__(
         self,
@@ -56,14 +45,3 @@ class BmsListClientInvoicesOperator(BmsListOperator):
         self.first_day = first_day
         self.last_day = last_day
         self.language = language
-
-    async def pages(self, client: Client) -> AsyncGenerator[Rows[ClientInvoice], None]:
-        """Yield the list, which has no pages."""
-        from bms.client import InvoiceLanguage  # noqa: PLC0415 - with the task, not at import
-
-        yield await client.list_client_invoices(
-            id_entity=argument("id_entity", self.id_entity, int),
-            start_date=argument("first_day", self.first_day, date),
-            end_date=argument("last_day", self.last_day, date),
-            language=argument("language", self.language, InvoiceLanguage | None),
-        )

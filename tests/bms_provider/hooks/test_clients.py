@@ -189,5 +189,5 @@ def test_get_df_loses_no_value_and_no_row(sandbox: Sandbox) -> None:
 @pytest.mark.usefixtures("connected")
 def test_get_df_names_the_lists() -> None:
     name: Any = "invoices"
-    with pytest.raises(ValueError, match="name takes client_invoices, employees, contacts"):
+    with pytest.raises(ValueError, match="name takes employees, client_invoices, contacts"):
         BmsHook().get_df(name)
