@@ -1,120 +1,56 @@
 """Operations on contacts (CRM): create, list in pages, read."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from bms_sandbox.errors import ServiceError, json_reply
-from bms_sandbox.operations.pages import created, envelope, need_names, ordered, page_of, shift
-from bms_sandbox.operations.shapes import Body, Int32, Shape, response
+from bms_sandbox.operations.pages import PagedList
+from bms_sandbox.operations.routes import Resource, stamps
+from bms_sandbox.operations.shapes import Int32, Shape, models, response
 from bms_sandbox.row_encoder import Row
 from bms_sandbox.service import Service
 
 ContactFilter = Literal["ALL", "ACTIVE", "ASSIGNED", "DELETED"]
 
-
-class ContactCreation(Body):
-    """Contact creation body."""
-
-    first_name: str | None = None
-    last_name: str | None = None
-    business_title: str | None = None
-    email: str | None = None
-    phone_mobile_number: str | None = None
-    phone_number: str | None = None
-    phone_other_number: str | None = None
-    fax_number: str | None = None
-    address: str | None = None
-    postal_code: str | None = None
-    city: str | None = None
-    country: str | None = None
-    exclude_from_emailing: bool | None = None
-    send_greetings_card: bool | None = None
-    greetings_card_details: str | None = None
-    is_lead: bool | None = None
-    origin: str | None = None
-    signal: str | None = None
-    contact_domains: list[int] | None = None
-    notes: str | None = None
-    imported_company_name: str | None = None
-    id_client: int | None = None
-
-
-class ContactDetail(Shape):
-    """Contact detail; the activity flag is named `active`."""
-
-    id: int
-    first_name: str
-    last_name: str
-    business_title: str
-    email: str
-    phone_mobile_number: str
-    phone_number: str
-    fax_number: str
-    address: str
-    postal_code: str
-    city: str
-    country: str
-    exclude_from_emailing: bool
-    send_greetings_card: bool
-    greetings_card_details: str
-    is_lead: bool
-    origin: str
-    signal: str
-    domains: list[int]
-    notes: str
-    imported_company_name: str
-    id_client: int
-    id_account_manager: int
-    active: bool
-    deleted: bool
-    created_on: str
-    modified_on: str
-    deleted_on: str
-    created_by: int
-    modified_by: int
-    deleted_by: int
-
-
-class ContactItem(Shape):
-    """Contact list item; the activity flag is named `actif`."""
-
-    id: int
-    first_name: str
-    last_name: str
-    business_title: str
-    email: str
-    phone_mobile_number: str
-    postal_code: str
-    city: str
-    country: str
-    exclude_from_emailing: bool
-    send_greetings_card: bool
-    is_lead: bool
-    origin: str
-    signal: str
-    imported_company_name: str
-    id_client: int
-    id_account_manager: int
-    actif: bool
-    deleted: bool
-    created_on: str
-    created_by: int
-    modified_on: str
-    modified_by: int
-    deleted_on: str
-    deleted_by: int
+# The activity flag is named `active` in the detail and `actif` in the list.
+MODELS = models(
+    "Contact",
+    """
+    integer dl id
+    string cdl first_name last_name business_title email phone_mobile_number
+    string cd phone_number
+    string c phone_other_number
+    string cd fax_number address
+    string cdl postal_code city country
+    boolean cdl exclude_from_emailing send_greetings_card
+    string cd greetings_card_details
+    boolean cdl is_lead
+    string cdl origin signal
+    integers c contact_domains
+    integers d domains
+    string cd notes
+    string cdl imported_company_name
+    integer cdl id_client
+    integer dl id_account_manager
+    boolean d active
+    boolean l actif
+    boolean dl deleted
+    string dl created_on
+    integer dl created_by
+    string dl modified_on
+    integer dl modified_by
+    string dl deleted_on
+    integer dl deleted_by
+    """,
+)
+PAGES = PagedList("contacts", "list_contacts", MODELS.item_fields)
 
 
 class ContactPage(Shape):
     """Paged list envelope."""
 
     total_pages: int
-    data: list[ContactItem]
-
-
-DETAIL = tuple(ContactDetail.model_fields)
-ITEM = tuple(ContactItem.model_fields)
+    data: list[MODELS.item]  # type: ignore[name-defined]  # a type created at run time
 
 
 def included(row: Row, state: ContactFilter, all_includes_deleted: bool) -> bool:
@@ -134,27 +70,32 @@ def included(row: Row, state: ContactFilter, all_includes_deleted: bool) -> bool
             return bool(row["deleted"])
 
 
-def new_contact(service: Service, body: ContactCreation) -> Row:
-    """Return the row of a creation; created_by is 1: our assumption."""
-    given = body.model_dump()
+def new_contact(service: Service, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a new row that the body does not give."""
     domains = given.pop("contact_domains")
     flags = ("exclude_from_emailing", "send_greetings_card", "is_lead")
-    now = service.clock.now()
     return (
-        dict.fromkeys(DETAIL)
-        | given
+        stamps(service)
         | {name: bool(given[name]) for name in flags}
         | {
             "id": service.tables["contacts"].next_number(),
             "domains": domains or [],
             "active": True,
             "deleted": False,
-            "created_on": now,
-            "modified_on": now,
-            "created_by": 1,
-            "modified_by": 1,
         }
     )
+
+
+CONTACT = Resource(
+    noun="contact",
+    models=MODELS,
+    key="id_contact",
+    key_type=Int32,
+    read_text="Read a contact.\n\nLire un contact.",
+    create_text="Create a contact; the dialect decides the form of the returned id.\n\n"
+    "Créer un contact : la réponse est son identifiant.",
+    new=new_contact,
+)
 
 
 def router(service: Service) -> APIRouter:
@@ -187,37 +128,10 @@ def router(service: Service) -> APIRouter:
             name = (state, dialect.all_includes_deleted, id_client, is_lead)
             return table.listing(name, keep, dialect.list_order, now)
 
-        rows = listing()
-        page = page_of(len(rows), page_number, page_size, dialect)
-        if shift(service, "contacts", "list_contacts", page, rows):
-            rows = listing()
-            page = page_of(len(rows), page_number, page_size, dialect)
-        rows = ordered(service, "list_contacts", rows)
-        shown = (row | {"actif": row["active"]} for row in rows[page.first : page.last])
-        return response(envelope(service, page, shown, ITEM))
+        def shown(row: Row) -> Row:
+            return row | {"actif": row["active"]}
 
-    @routes.get(
-        "/v1/CRM/contacts/{id_contact}", response_model=ContactDetail, operation_id="read_contact"
-    )
-    async def contact(id_contact: Int32) -> Response:
-        """Read a contact.
+        return response(PAGES.reply(service, page_number, page_size, listing, shown))
 
-        Lire un contact.
-        """
-        row = table.get(id_contact, service.clock.now())
-        if row is None:
-            raise ServiceError(404, "unknown_contact", "no such contact")
-        return response(json_reply(service.encoder.row(row, DETAIL)))
-
-    @routes.post("/v1/CRM/contacts", operation_id="create_contact")
-    async def create_contact(body: ContactCreation) -> Response:
-        """Create a contact; the dialect decides the form of the returned id.
-
-        Créer un contact : la réponse est son identifiant.
-        """
-        need_names(service, body.first_name, body.last_name)
-        row = new_contact(service, body)
-        service.commit("contacts", row, "create_contact")
-        return response(created(service, row["id"], "id_contact"))
-
+    CONTACT.add_to(routes, service)
     return routes

@@ -2,26 +2,94 @@
 
 import uuid
 from datetime import date
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
 from bms_sandbox.dialect import EmployeeFilter
-from bms_sandbox.errors import ServiceError, array_reply, json_reply
-from bms_sandbox.operations.employee_shapes import (
-    EmployeeCreated,
-    EmployeeCreation,
-    EmployeeDetail,
-    EmployeeItem,
-)
-from bms_sandbox.operations.pages import need_names
-from bms_sandbox.operations.shapes import Int64, response
+from bms_sandbox.errors import ServiceError, array_reply
+from bms_sandbox.operations.routes import Resource, stamps
+from bms_sandbox.operations.shapes import Body, Int64, Shape, Uuid, models, response
 from bms_sandbox.row_encoder import Row
 from bms_sandbox.service import Service
 
-CREATED = tuple(EmployeeCreated.model_fields)
-DETAIL = tuple(EmployeeDetail.model_fields)
-ITEM = tuple(EmployeeItem.model_fields)
+
+class SalaryVariable(Body):
+    """A variable part of a salary."""
+
+    type: str | None = None
+    value: float | None = None
+    criteria: str | None = None
+    payment_date_code: int | None = None
+
+
+class Missions(Body):
+    """The missions, an object in the creation body only."""
+
+    mission1: str | None = None
+    mission2: str | None = None
+    mission3: str | None = None
+    mission4: str | None = None
+    mission5: str | None = None
+    mission6: str | None = None
+
+
+# A creation needs the entity. Missions are flat in the detail; no response contains the salary.
+MODELS = models(
+    "Employee",
+    """
+    uuid d guid_employee
+    string l guid_employee
+    integer dl id_employee reference_number
+    boolean dl is_standby
+    integer! c id_entity
+    integer d id_entity
+    string cdl salutation_code first_name last_name
+    string cd preferred_first_name preferred_last_name
+    string cdl payroll_number
+    string cd business_landline_phone
+    string cdl business_mobile_phone business_email job_title department_code department_service
+    string cd affiliated_company
+    integer cd id_manager
+    string cdl category_code
+    string cd contract_type_code status_code status_position status_factor
+    boolean cdl is_salesperson is_consultant
+    day c start_date end_date_trial_first_period end_date_trial_second_period
+    string dl start_date departure_date departure_estimated_date
+    string d end_date_trial_first_period end_date_trial_second_period
+    missions c missions
+    string d mission1 mission2 mission3 mission4 mission5 mission6
+    string cd skills
+    number c salary_base
+    salary c salary_variable
+    string c salary_other
+    string cd birth_date birth_city birth_country nationality
+    string cd social_security_number resident_permit_number
+    day c resident_permit_expiration_date
+    string d resident_permit_expiration_date
+    string cd address postal_code city country
+    string cd personal_email personal_mobile_phone personal_landline_phone emergency_contacts
+    boolean cd has_timesheets
+    integer cd timesheets_frequency_code meal_vouchers_count activity_rate
+    boolean cd has_portal_access exclude_from_directory has_overtime use_vehicle
+    string cd vehicle_type_code vehicle_tax_horsepower_code vehicle_registration_number
+    number cd vehicle_price_per_km
+    instant d created_on modified_on validated_on
+    string l created_on modified_on validated_on
+    integer dl created_by modified_by validated_by
+    """,
+    missions=Missions,
+    salary=list[SalaryVariable],
+)
+ITEM = MODELS.item_fields
+
+
+class EmployeeCreated(Shape):
+    """Employee creation response."""
+
+    guid_employee: Uuid
+    id_employee: int
+    is_standby: bool
 
 
 def included(row: Row, state: EmployeeFilter, today: date) -> bool:
@@ -42,34 +110,41 @@ def included(row: Row, state: EmployeeFilter, today: date) -> bool:
             return former
 
 
-def new_employee(service: Service, body: EmployeeCreation) -> Row:
-    """Return the row of a creation: missions are flat, the salary is stored."""
-    given = body.model_dump()
+def new_employee(service: Service, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a new row that the body does not give: missions are flat."""
+    if given["id_entity"] not in service.entities:
+        raise ServiceError(422, "unknown_entity", "no such id_entity")
     missions = given.pop("missions") or {}
-    flags = [
-        name for name, value in EmployeeDetail.model_fields.items() if value.annotation is bool
-    ]
+    fields = MODELS.detail.model_fields.items()
+    flags = [name for name, value in fields if value.annotation is bool]
     number = service.tables["employees"].next_number()
-    now = service.clock.now()
     standby = service.dialect.employee_starts_standby
+    made = stamps(service)
     return (
-        dict.fromkeys(DETAIL)
-        | given
-        | missions
+        missions
         | {name: bool(given.get(name)) for name in flags}
+        | made
         | {
             "guid_employee": str(uuid.uuid4()),
             "id_employee": number,
             "reference_number": number,
             "is_standby": standby,
-            "created_on": now,
-            "modified_on": now,
-            "validated_on": None if standby else now,
-            "created_by": 1,
-            "modified_by": 1,
+            "validated_on": None if standby else made["created_on"],
             "validated_by": None if standby else 1,
         }
     )
+
+
+EMPLOYEE = Resource(
+    noun="employee",
+    models=MODELS,
+    key="guid_employee",
+    key_type=uuid.UUID,
+    read_text="Read an employee.\n\nLire un salarié.",
+    create_text="Create an employee.\n\nCréer un salarié.",
+    new=new_employee,
+    created=EmployeeCreated,
+)
 
 
 def router(service: Service) -> APIRouter:
@@ -77,22 +152,10 @@ def router(service: Service) -> APIRouter:
     routes = APIRouter()
     table = service.tables["employees"]
 
-    @routes.post("/v1/HR/employees", response_model=EmployeeCreated, operation_id="create_employee")
-    async def create_employee(body: EmployeeCreation) -> Response:
-        """Create an employee.
-
-        Créer un salarié.
-        """
-        need_names(service, body.first_name, body.last_name)
-        if body.id_entity not in service.entities:
-            raise ServiceError(422, "unknown_entity", "no such id_entity")
-        row = new_employee(service, body)
-        service.commit("employees", row, "create_employee")
-        created = service.encoder.row(row, CREATED)
-        return response(json_reply(created, service.dialect.create_status))
-
     @routes.get(
-        "/v1/HR/employees", response_model=list[EmployeeItem], operation_id="list_employees"
+        "/v1/HR/employees",
+        response_model=list[MODELS.item],  # type: ignore[name-defined]  # a type created at run time
+        operation_id="list_employees",
     )
     async def employees(
         id_entity: Int64,
@@ -114,19 +177,5 @@ def router(service: Service) -> APIRouter:
         )
         return response(array_reply([service.encoder.joined(rows, ITEM)], dialect))
 
-    @routes.get(
-        "/v1/HR/employees/{guid_employee}",
-        response_model=EmployeeDetail,
-        operation_id="read_employee",
-    )
-    async def employee(guid_employee: uuid.UUID) -> Response:
-        """Read an employee.
-
-        Lire un salarié.
-        """
-        row = table.get(str(guid_employee), service.clock.now())
-        if row is None:
-            raise ServiceError(404, "unknown_employee", "no such employee")
-        return response(json_reply(service.encoder.row(row, DETAIL)))
-
+    EMPLOYEE.add_to(routes, service)
     return routes

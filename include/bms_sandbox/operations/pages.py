@@ -1,6 +1,6 @@
-"""Paging of contacts and consultants according to the dialect, and responses of creations."""
+"""Paging of contacts and consultants according to the dialect."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
 
@@ -41,44 +41,7 @@ def page_of(count: int, number: int, size: int, dialect: Dialect) -> Page:
     return Page((number - 1) * size, number * size, pages or dialect.total_pages_when_empty)
 
 
-def envelope(service: Service, page: Page, rows: Iterable[Row], names: tuple[str, ...]) -> Reply:
-    """Return the response of a page: total_pages, and the rows as data."""
-    encoder = service.encoder
-    extra = EXTRA if service.dialect.extra_fields else {}
-    head = encoder.encode({"total_pages": page.total_pages} | extra)
-    data = encoder.joined(rows, names)
-    return json_reply(b"".join((head[:-1], b',"data":[', data, b"]}")))
-
-
-def created(service: Service, number: int, name: str) -> Reply:
-    """Return the response of a creation with the id in the form of the dialect's created_id."""
-    dialect = service.dialect
-    if dialect.created_id == "empty":
-        return Reply(dialect.create_status, (), (b"",))
-    shapes = {
-        "number": number,
-        "string": str(number),
-        "object": {"id": number},
-        "named_object": {name: number},
-    }
-    return json_reply(service.encoder.encode(shapes[dialect.created_id]), dialect.create_status)
-
-
-def need_names(service: Service, first_name: str | None, last_name: str | None) -> None:
-    """Raise 422 for a creation without names if the dialect requires them."""
-    if service.dialect.required_fields == "none":
-        return
-    missing = [
-        name
-        for name, value in (("first_name", first_name), ("last_name", last_name))
-        if not (value or "").strip()
-    ]
-    if missing:
-        details = tuple({"field": name, "message": "is required"} for name in missing)
-        raise ServiceError(422, "invalid_request", f"missing: {', '.join(missing)}", details)
-
-
-def ordered(service: Service, operation: str, rows: list[Row]) -> list[Row]:
+def _ordered(service: Service, operation: str, rows: list[Row]) -> list[Row]:
     """Return the rows of a list, shuffled if the fault unstable_order fires."""
     if not service.faults.take("unstable_order", operation):
         return rows
@@ -86,7 +49,7 @@ def ordered(service: Service, operation: str, rows: list[Row]) -> list[Row]:
     return random.sample(rows, len(rows))
 
 
-def shift(service: Service, resource: str, operation: str, page: Page, shown: list[Row]) -> bool:
+def _shift(service: Service, resource: str, operation: str, page: Page, shown: list[Row]) -> bool:
     """Let the page-shift faults fire before a later page is returned; return whether rows moved."""
     if page.first == 0 or not shown:
         return False
@@ -103,3 +66,38 @@ def shift(service: Service, resource: str, operation: str, page: Page, shown: li
         table.remove(shown[0]["id"])
         moved = True
     return moved
+
+
+def _envelope(service: Service, page: Page, rows: Iterable[Row], names: tuple[str, ...]) -> Reply:
+    """Return the response of a page: total_pages, and the rows as data."""
+    encoder = service.encoder
+    extra = EXTRA if service.dialect.extra_fields else {}
+    head = encoder.encode({"total_pages": page.total_pages} | extra)
+    data = encoder.joined(rows, names)
+    return json_reply(b"".join((head[:-1], b',"data":[', data, b"]}")))
+
+
+@dataclass(frozen=True)
+class PagedList:
+    """A list on pages: its table, its operation and the fields of its items."""
+
+    table: str
+    operation: str
+    fields: tuple[str, ...]
+
+    def reply(
+        self,
+        service: Service,
+        number: int,
+        size: int,
+        listing: Callable[[], list[Row]],
+        shown: Callable[[Row], Row] = lambda row: row,
+    ) -> Reply:
+        """Return page `number` of the rows of `listing`, each as `shown` shows it."""
+        rows = listing()
+        page = page_of(len(rows), number, size, service.dialect)
+        if _shift(service, self.table, self.operation, page, rows):
+            rows = listing()
+            page = page_of(len(rows), number, size, service.dialect)
+        rows = _ordered(service, self.operation, rows)
+        return _envelope(service, page, map(shown, rows[page.first : page.last]), self.fields)

@@ -4,11 +4,19 @@ The interface does not show which fields are required, so no schema names any; t
 required_fields decides what a creation requires.
 """
 
+from dataclasses import dataclass
 from datetime import date
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidatorFunctionWrapHandler
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidatorFunctionWrapHandler,
+    create_model,
+)
 from pydantic.functional_validators import WrapValidator
 
 from bms_sandbox.errors import Reply
@@ -58,6 +66,58 @@ Int32 = Annotated[int, AfterValidator(_within(32)), Field(json_schema_extra={"fo
 Day = Annotated[date, Field(strict=False), WrapValidator(_calendar_day)]
 Uuid = Annotated[str, Field(json_schema_extra={"format": "uuid"})]
 InstantText = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+
+
+@dataclass(frozen=True)
+class Models:
+    """Creation body, detail and list item of a resource."""
+
+    creation: type[Body]
+    detail: type[Shape]
+    item: type[Shape]
+
+    @property
+    def detail_fields(self) -> tuple[str, ...]:
+        """Names of the detail's fields."""
+        return tuple(self.detail.model_fields)
+
+    @property
+    def item_fields(self) -> tuple[str, ...]:
+        """Names of the list item's fields."""
+        return tuple(self.item.model_fields)
+
+
+TYPES: Final[dict[str, Any]] = {
+    "string": str,
+    "integer": int,
+    "number": float,
+    "boolean": bool,
+    "integers": list[int],
+    "day": Day,
+    "instant": InstantText,
+    "uuid": Uuid,
+}
+
+
+def models(name: str, table: str, **types: Any) -> Models:
+    """Return the models of a resource from a table of its fields.
+
+    Each line has a type, the models with these fields (c: creation, d: detail, l: list item) and the
+    names of the fields. `types` are further types. A creation needs the fields of a type with `!`.
+    """
+    fields: dict[str, dict[str, Any]] = {"c": {}, "d": {}, "l": {}}
+    for line in filter(None, map(str.strip, table.splitlines())):
+        kind, members, *names = line.split()
+        type_ = (TYPES | types)[kind.removesuffix("!")]
+        for each in names:
+            for member in members:
+                fields[member][each] = (type_, ...)
+            if "c" in members and not kind.endswith("!"):
+                fields["c"][each] = (type_ | None, None)
+    creation: type[Body] = create_model(f"{name}Creation", __base__=Body, **fields["c"])
+    detail: type[Shape] = create_model(f"{name}Detail", __base__=Shape, **fields["d"])
+    item: type[Shape] = create_model(f"{name}Item", __base__=Shape, **fields["l"])
+    return Models(creation, detail, item)
 
 
 def response(reply: Reply) -> Response:
