@@ -8,10 +8,13 @@ by name and year of birth.
 
 from collections.abc import Iterator, Sequence
 
+from bms.records import Consultant
 from bms_flows.onboarding.resources.contact import crm_identity, person_name
-from bms_flows.onboarding.resources.description import Field, Kind, Resource, sent, switch
+from bms_flows.onboarding.resources.description import Columns, Field, Kind, Resource
 from bms_flows.onboarding.resources.loose import loose_name
 from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, plain
+
+sent = Columns(Consultant)
 
 SKILLS = 12
 LANGUAGES = 6
@@ -79,44 +82,40 @@ def _array(
         for part, kind, label, example in parts:
             yield sent(
                 f"{array.removesuffix('s')}{n}_{part}",
-                kind,
                 *((f"{title} {n}",) if part == parts[0][0] else ()),
                 f"{title} {n} {label}",
                 example=example if n == 1 else "",
                 path=(array, n - 1, part),
+                kind=kind,
                 detail_field=array,
             )
 
 
 FIELDS = (
-    sent("last_name", "text", "Nom", "Nom de famille", "Surname", example="Girard", holds="name"),
-    sent("first_name", "text", "Prénom", "Given name", example="Élodie", holds="name"),
-    sent("type", "text", "Type", "Type de consultant", "Kind"),
-    sent("affinity", "integer", "Affinité", example="3"),
-    sent("rate", "decimal", "Tarif", "Taux journalier", "TJM", "Daily rate", example="550,50"),
+    sent("last_name", "Nom", "Nom de famille", "Surname", example="Girard", holds="name"),
+    sent("first_name", "Prénom", "Given name", example="Élodie", holds="name"),
+    sent("type", "Type", "Type de consultant", "Kind"),
+    sent("affinity", "Affinité", example="3"),
+    sent("rate", "Tarif", "Taux journalier", "TJM", "Daily rate", example="550,50"),
     sent(
         "availability_date",
-        "date",
         "Date de disponibilité",
         "Disponible le",
         "Available from",
         example="31/08/2026",
     ),
-    sent("birth_year", "integer", "Année de naissance", "Year of birth", example="1988"),
-    sent("work_start_year", "integer", "Année de début d'activité", "Début de carrière"),
-    sent("professional_profile", "text", "Profil professionnel", "Profil", "Profile"),
+    sent("birth_year", "Année de naissance", "Year of birth", example="1988"),
+    sent("work_start_year", "Année de début d'activité", "Début de carrière"),
+    sent("professional_profile", "Profil professionnel", "Profil", "Profile"),
     *_array("skills", "Compétence", SKILL, SKILLS),
     *_array("languages", "Langue", LANGUAGE, LANGUAGES),
-    sent("address", "text", "Adresse", "Street", example="12 rue de l'Église"),
-    sent(
-        "postal_code", "text", "Code postal", "CP", "Zip code", example="01000", holds="postal_code"
-    ),
-    sent("city", "text", "Ville", "Town", example="Bourg-en-Bresse"),
-    sent("country", "text", "Pays", example="FR"),
-    sent("phone_number", "text", "Téléphone", "Téléphone fixe", "Phone", holds="phone"),
+    sent("address", "Adresse", "Street", example="12 rue de l'Église"),
+    sent("postal_code", "Code postal", "CP", "Zip code", example="01000", holds="postal_code"),
+    sent("city", "Ville", "Town", example="Bourg-en-Bresse"),
+    sent("country", "Pays", example="FR"),
+    sent("phone_number", "Téléphone", "Téléphone fixe", "Phone", holds="phone"),
     sent(
         "phone_mobile_number",
-        "text",
         "Mobile",
         "Portable",
         "Téléphone mobile",
@@ -126,7 +125,6 @@ FIELDS = (
     ),
     sent(
         "email",
-        "text",
         "E-mail",
         "Adresse e-mail",
         "Courriel",
@@ -135,9 +133,9 @@ FIELDS = (
         example="elodie.girard@indep.example",
         holds="email",
     ),
-    switch("no_emails", "Pas d'e-mails", "Sans e-mails"),
-    switch("no_sms", "Pas de SMS", "Sans SMS"),
-    sent("id_client", "integer", "Id client", "N° client", "Client"),
-    sent("notes", "text", "Notes", "Commentaires", "Remarks"),
-    *(sent(f"custom{n}", "text", f"Champ libre {n}", f"Libre {n}") for n in range(1, 6)),
+    sent("no_emails", "Pas d'e-mails", "Sans e-mails"),
+    sent("no_sms", "Pas de SMS", "Sans SMS"),
+    sent("id_client", "Id client", "N° client", "Client"),
+    sent("notes", "Notes", "Commentaires", "Remarks"),
+    *(sent(f"custom{n}", f"Champ libre {n}", f"Libre {n}") for n in range(1, 6)),
 )

@@ -9,8 +9,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from bms.records import Contact
 from bms_flows.onboarding.resources.addresses import email_address, mobile_number, region_of
-from bms_flows.onboarding.resources.description import Resource, sent, switch
+from bms_flows.onboarding.resources.description import Columns, Resource
 from bms_flows.onboarding.resources.loose import loose_company, loose_mobiles, loose_name, words
 from bms_flows.onboarding.resources.match_rules import Extractor, Identity, MatchRule, plain
 
@@ -140,13 +141,14 @@ def person_name(values: Mapping[str, Any]) -> str | None:
     return " ".join(sorted(words(" ".join(parts)))) or None
 
 
+sent = Columns(Contact)
+
 FIELDS = (
-    sent("last_name", "text", "Nom", "Nom de famille", "Surname", example="Lefèvre", holds="name"),
-    sent("first_name", "text", "Prénom", "Given name", example="Aurélie", holds="name"),
-    sent("business_title", "text", "Fonction", "Poste", "Job title", example="Directrice achats"),
+    sent("last_name", "Nom", "Nom de famille", "Surname", example="Lefèvre", holds="name"),
+    sent("first_name", "Prénom", "Given name", example="Aurélie", holds="name"),
+    sent("business_title", "Fonction", "Poste", "Job title", example="Directrice achats"),
     sent(
         "email",
-        "text",
         "E-mail",
         "Adresse e-mail",
         "Courriel",
@@ -157,7 +159,6 @@ FIELDS = (
     ),
     sent(
         "phone_mobile_number",
-        "text",
         "Mobile",
         "Portable",
         "Téléphone mobile",
@@ -165,45 +166,33 @@ FIELDS = (
         example="+33 6 00 00 00 01",
         holds="phone",
     ),
-    sent("phone_number", "text", "Téléphone", "Téléphone fixe", "Phone", holds="phone"),
-    sent(
-        "phone_other_number",
-        "text",
-        "Autre téléphone",
-        "Other phone",
-        holds="phone",
-        detail_field=None,
-    ),
-    sent("fax_number", "text", "Fax", "Télécopie", holds="phone"),
-    sent("address", "text", "Adresse", "Street", example="12 rue de l'Église"),
-    sent(
-        "postal_code", "text", "Code postal", "CP", "Zip code", example="01000", holds="postal_code"
-    ),
-    sent("city", "text", "Ville", "Town", example="Bourg-en-Bresse"),
-    sent("country", "text", "Pays", example="FR"),
-    switch("exclude_from_emailing", "Exclu des e-mailings", "Sans e-mailing", "No mailings"),
-    switch("send_greetings_card", "Carte de vœux", "Greetings card", example="oui"),
-    sent("greetings_card_details", "text", "Détails de la carte de vœux"),
-    switch("is_lead", "Prospect", "Est un prospect", "Lead", example="non"),
-    sent("origin", "text", "Origine", "Source", example="SALON"),
-    sent("signal", "text", "Signal", "Code signal"),
+    sent("phone_number", "Téléphone", "Téléphone fixe", "Phone", holds="phone"),
+    sent("phone_other_number", "Autre téléphone", "Other phone", kind="text", holds="phone"),
+    sent("fax_number", "Fax", "Télécopie", holds="phone"),
+    sent("address", "Adresse", "Street", example="12 rue de l'Église"),
+    sent("postal_code", "Code postal", "CP", "Zip code", example="01000", holds="postal_code"),
+    sent("city", "Ville", "Town", example="Bourg-en-Bresse"),
+    sent("country", "Pays", example="FR"),
+    sent("exclude_from_emailing", "Exclu des e-mailings", "Sans e-mailing", "No mailings"),
+    sent("send_greetings_card", "Carte de vœux", "Greetings card", example="oui"),
+    sent("greetings_card_details", "Détails de la carte de vœux"),
+    sent("is_lead", "Prospect", "Est un prospect", "Lead", example="non"),
+    sent("origin", "Origine", "Source", example="SALON"),
+    sent("signal", "Signal", "Code signal"),
     sent(
         "contact_domains",
-        "integers",
         "Domaines",
         "Domains",
-        detail_field="domains",
         example="3|7",
     ),
-    sent("notes", "text", "Notes", "Commentaires", "Remarks"),
+    sent("notes", "Notes", "Commentaires", "Remarks"),
     sent(
         "imported_company_name",
-        "text",
         "Société",
         "Entreprise",
         "Raison sociale",
         "Company",
         example="Client SA",
     ),
-    sent("id_client", "integer", "Id client", "N° client", "Client"),
+    sent("id_client", "Id client", "N° client", "Client"),
 )

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Final, Literal
+
+from bms.records import Record, described
 
 Kind = Literal["text", "integer", "decimal", "boolean", "date", "integers"]
 """Type of a field; `integers` are whole numbers separated by `|`."""
@@ -43,15 +45,41 @@ class Field:
         return self.aliases[0] if self.aliases else self.name
 
 
-def sent(name: str, kind: Kind, *aliases: str, example: str = "", **given: Any) -> Field:
-    """Return a field of the body's first level that the detail gives back under the same name."""
-    given = {"path": (name,), "detail_field": name, **given}
-    return Field(name=name, kind=kind, aliases=aliases, example=example, **given)
+KINDS: Final[Mapping[str, Kind]] = {
+    "text": "text",
+    "integer": "integer",
+    "amount": "decimal",
+    "boolean": "boolean",
+    "day": "date",
+    "nested": "integers",
+}
+"""Kind of a column by that of the record's field."""
 
 
-def switch(name: str, *aliases: str, example: str = "") -> Field:
-    """Return a field of yes or no."""
-    return sent(name, "boolean", *aliases, example=example)
+class Columns:
+    """Makes the columns of a drop: kind and field of the detail come from the record.
+
+    A field that the service never returns, or an element of an array, has a `kind` of its own.
+    """
+
+    def __init__(self, record: type[Record]) -> None:
+        fields = described(record).values()
+        self._fields = {name: each for each in fields for name in (each.name, *each.aliases)}
+
+    def __call__(
+        self, name: str, *headers: str, kind: Kind | None = None, example: str = "", **given: Any
+    ) -> Field:
+        """Return a column; unless `path` says otherwise, it is a field of the body's first level."""
+        returned = self._fields.get(name)
+        if returned is None and kind is None:
+            raise TypeError(f"{name}: the record has no such field; give its kind")
+        given = {
+            "path": (name,),
+            "detail_field": returned.name if returned else None,
+            "kind": kind or KINDS[returned.kind if returned else ""],
+            **given,
+        }
+        return Field(name=name, aliases=headers, example=example, **given)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,9 +10,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from bms.records import Employee
 from bms_flows.onboarding.resources.contact import person_name
-from bms_flows.onboarding.resources.description import Field, Kind, Resource, sent, switch
+from bms_flows.onboarding.resources.description import Columns, Field, Kind, Resource
 from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, normalize, plain
+
+sent = Columns(Employee)
 
 MISSIONS = 6
 """Number of missions in the interface."""
@@ -21,16 +24,10 @@ SALARY_VARIABLES = 4
 """Number of array columns; the interface has no limit."""
 
 
-def _unread(name: str, kind: Kind, *aliases: str, example: str = "", **given: Any) -> Field:
-    """Return a field that the detail does not return: the salary."""
-    return sent(name, kind, *aliases, example=example, detail_field=None, **given)
-
-
 def _missions() -> tuple[Field, ...]:
     return tuple(
         sent(
             f"mission{n}",
-            "text",
             f"Mission {n}",
             example="Recette client" if n == 1 else "",
             path=("missions", f"mission{n}"),
@@ -47,12 +44,12 @@ def _salary_variables() -> tuple[Field, ...]:
         ("payment_date_code", "integer", "Code date de paiement", "12", "Date de paiement"),
     )
     return tuple(
-        _unread(
+        sent(
             f"salary_variable{n}_{part}",
-            kind,
             *(f"Variable {n} {word}" for word in (label, other) if word),
             example=example if n == 1 else "",
             path=("salary_variable", n - 1, part),
+            kind=kind,
         )
         for n in range(1, SALARY_VARIABLES + 1)
         for part, kind, label, example, other in parts
@@ -72,17 +69,14 @@ EMPLOYEE = Resource(
         ("end_date_trial_first_period", "end_date_trial_second_period"),
     ),
     fields=(
-        sent("id_entity", "integer", "Entité", "Id entité", "Société", "Entity", example="1"),
-        sent("salutation_code", "text", "Civilité", "Code civilité", "Title", example="MME"),
-        sent(
-            "last_name", "text", "Nom", "Nom de famille", "Surname", example="Lefèvre", holds="name"
-        ),
-        sent("first_name", "text", "Prénom", "Given name", example="Aurélie", holds="name"),
-        sent("preferred_last_name", "text", "Nom d'usage", "Nom usuel", holds="name"),
-        sent("preferred_first_name", "text", "Prénom d'usage", "Prénom usuel", holds="name"),
+        sent("id_entity", "Entité", "Id entité", "Société", "Entity", example="1"),
+        sent("salutation_code", "Civilité", "Code civilité", "Title", example="MME"),
+        sent("last_name", "Nom", "Nom de famille", "Surname", example="Lefèvre", holds="name"),
+        sent("first_name", "Prénom", "Given name", example="Aurélie", holds="name"),
+        sent("preferred_last_name", "Nom d'usage", "Nom usuel", holds="name"),
+        sent("preferred_first_name", "Prénom d'usage", "Prénom usuel", holds="name"),
         sent(
             "payroll_number",
-            "text",
             "Matricule",
             "Matricule paie",
             "Numéro de matricule",
@@ -93,7 +87,6 @@ EMPLOYEE = Resource(
         ),
         sent(
             "start_date",
-            "date",
             "Date d'entrée",
             "Date de début",
             "Date d'embauche",
@@ -102,19 +95,17 @@ EMPLOYEE = Resource(
         ),
         sent(
             "end_date_trial_first_period",
-            "date",
             "Fin de période d'essai 1",
             "Fin de période d'essai",
             example="30/11/2026",
         ),
-        sent("end_date_trial_second_period", "date", "Fin de période d'essai 2"),
-        sent("department_code", "text", "Code département", "Département", example="ING"),
-        sent("department_service", "text", "Service", example="Ingénierie"),
-        sent("job_title", "text", "Poste", "Fonction", "Intitulé de poste", example="Développeuse"),
-        sent("category_code", "text", "Catégorie", "Code catégorie", example="CADRE"),
+        sent("end_date_trial_second_period", "Fin de période d'essai 2"),
+        sent("department_code", "Code département", "Département", example="ING"),
+        sent("department_service", "Service", example="Ingénierie"),
+        sent("job_title", "Poste", "Fonction", "Intitulé de poste", example="Développeuse"),
+        sent("category_code", "Catégorie", "Code catégorie", example="CADRE"),
         sent(
             "contract_type_code",
-            "text",
             "Type de contrat",
             "Contrat",
             "Code type de contrat",
@@ -122,35 +113,32 @@ EMPLOYEE = Resource(
         ),
         sent(
             "activity_rate",
-            "integer",
             "Taux d'activité",
             "Temps de travail",
             example="100",
             holds="percent",
         ),
-        sent("status_code", "text", "Statut", "Code statut", example="TP"),
-        sent("status_position", "text", "Position", example="2.1"),
-        sent("status_factor", "text", "Coefficient", example="115"),
-        _unread("salary_base", "decimal", "Salaire de base", "Salaire", example="2850,50"),
+        sent("status_code", "Statut", "Code statut", example="TP"),
+        sent("status_position", "Position", example="2.1"),
+        sent("status_factor", "Coefficient", example="115"),
+        sent("salary_base", "Salaire de base", "Salaire", kind="decimal", example="2850,50"),
         *_salary_variables(),
-        _unread("salary_other", "text", "Autres éléments de salaire", "Autre salaire"),
-        sent("skills", "text", "Compétences", example="Python; gestion de projet"),
+        sent("salary_other", "Autres éléments de salaire", "Autre salaire", kind="text"),
+        sent("skills", "Compétences", example="Python; gestion de projet"),
         *_missions(),
-        sent("address", "text", "Adresse", example="12 rue de l'Église"),
+        sent("address", "Adresse", example="12 rue de l'Église"),
         sent(
             "postal_code",
-            "text",
             "Code postal",
             "CP",
             "Zip code",
             example="01000",
             holds="postal_code",
         ),
-        sent("city", "text", "Ville", "Town", example="Bourg-en-Bresse"),
-        sent("country", "text", "Pays", example="FR"),
+        sent("city", "Ville", "Town", example="Bourg-en-Bresse"),
+        sent("country", "Pays", example="FR"),
         sent(
             "personal_email",
-            "text",
             "E-mail personnel",
             "Courriel personnel",
             "Mail personnel",
@@ -158,7 +146,6 @@ EMPLOYEE = Resource(
         ),
         sent(
             "personal_mobile_phone",
-            "text",
             "Mobile personnel",
             "Portable personnel",
             example="+33 6 00 00 00 01",
@@ -166,14 +153,12 @@ EMPLOYEE = Resource(
         ),
         sent(
             "personal_landline_phone",
-            "text",
             "Téléphone fixe personnel",
             "Téléphone personnel",
             holds="phone",
         ),
         sent(
             "business_email",
-            "text",
             "E-mail professionnel",
             "Courriel professionnel",
             "Mail professionnel",
@@ -183,39 +168,35 @@ EMPLOYEE = Resource(
         ),
         sent(
             "business_mobile_phone",
-            "text",
             "Mobile professionnel",
             "Portable professionnel",
             holds="phone",
         ),
         sent(
             "business_landline_phone",
-            "text",
             "Téléphone fixe professionnel",
             "Téléphone professionnel",
             holds="phone",
         ),
-        sent("birth_date", "date", "Date de naissance", "Né(e) le", example="17/05/1994"),
-        sent("birth_city", "text", "Ville de naissance", "Lieu de naissance", example="Nîmes"),
-        sent("birth_country", "text", "Pays de naissance", example="FR"),
-        sent("nationality", "text", "Nationalité", example="FR"),
+        sent("birth_date", "Date de naissance", "Né(e) le", example="17/05/1994"),
+        sent("birth_city", "Ville de naissance", "Lieu de naissance", example="Nîmes"),
+        sent("birth_country", "Pays de naissance", example="FR"),
+        sent("nationality", "Nationalité", example="FR"),
         sent(
             "social_security_number",
-            "text",
             "Numéro de sécurité sociale",
             "N° de sécurité sociale",
             "N° de sécu",
             "NIR",
             holds="number",
         ),
-        sent("resident_permit_number", "text", "Numéro de titre de séjour", "Titre de séjour"),
+        sent("resident_permit_number", "Numéro de titre de séjour", "Titre de séjour"),
         sent(
             "resident_permit_expiration_date",
-            "date",
             "Fin de validité du titre de séjour",
             "Expiration titre de séjour",
         ),
-        sent("id_manager", "integer", "Id responsable", "Id manager"),
+        sent("id_manager", "Id responsable", "Id manager"),
         Field(
             name="manager_payroll_number",
             kind="text",
@@ -228,29 +209,26 @@ EMPLOYEE = Resource(
             path=(),
             aliases=("E-mail du responsable", "E-mail responsable", "E-mail manager"),
         ),
-        sent("affiliated_company", "text", "Société affiliée", "Société de rattachement"),
-        switch("is_salesperson", "Commercial", "Est commercial", example="non"),
-        switch("is_consultant", "Consultant", "Est consultant", example="oui"),
-        switch("has_timesheets", "Feuilles de temps", "Saisie des temps", example="oui"),
+        sent("affiliated_company", "Société affiliée", "Société de rattachement"),
+        sent("is_salesperson", "Commercial", "Est commercial", example="non"),
+        sent("is_consultant", "Consultant", "Est consultant", example="oui"),
+        sent("has_timesheets", "Feuilles de temps", "Saisie des temps", example="oui"),
         sent(
             "timesheets_frequency_code",
-            "integer",
             "Fréquence des feuilles de temps",
             "Code fréquence des temps",
             example="1",
         ),
-        sent("emergency_contacts", "text", "Contacts d'urgence", "Personne à prévenir"),
-        sent(
-            "meal_vouchers_count", "integer", "Nombre de tickets restaurant", "Tickets restaurant"
-        ),
-        switch("has_portal_access", "Accès au portail", "Accès portail", example="oui"),
-        switch("exclude_from_directory", "Exclu de l'annuaire", "Hors annuaire"),
-        switch("has_overtime", "Heures supplémentaires"),
-        switch("use_vehicle", "Utilise un véhicule", "Véhicule"),
-        sent("vehicle_type_code", "text", "Type de véhicule", "Code type de véhicule"),
-        sent("vehicle_tax_horsepower_code", "text", "Puissance fiscale", "Code puissance fiscale"),
-        sent("vehicle_registration_number", "text", "Immatriculation", "Plaque d'immatriculation"),
-        sent("vehicle_price_per_km", "decimal", "Prix au km", "Indemnité kilométrique"),
+        sent("emergency_contacts", "Contacts d'urgence", "Personne à prévenir"),
+        sent("meal_vouchers_count", "Nombre de tickets restaurant", "Tickets restaurant"),
+        sent("has_portal_access", "Accès au portail", "Accès portail", example="oui"),
+        sent("exclude_from_directory", "Exclu de l'annuaire", "Hors annuaire"),
+        sent("has_overtime", "Heures supplémentaires"),
+        sent("use_vehicle", "Utilise un véhicule", "Véhicule"),
+        sent("vehicle_type_code", "Type de véhicule", "Code type de véhicule"),
+        sent("vehicle_tax_horsepower_code", "Puissance fiscale", "Code puissance fiscale"),
+        sent("vehicle_registration_number", "Immatriculation", "Plaque d'immatriculation"),
+        sent("vehicle_price_per_km", "Prix au km", "Indemnité kilométrique"),
     ),
 )
 """The required fields are our assumption and configurable; the interface shows none."""
