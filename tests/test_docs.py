@@ -129,7 +129,7 @@ def test_the_page_on_personal_data_names_each_mirror_and_its_responses(resource:
     names += [f"bms_private.{restricted}", f"raw/{restricted}"] * bool(resource.private_columns)
     page = (PROJECT / "docs/security.md").read_text()
     lacking = [name for name in names if f"`{name}`" not in page]
-    assert not lacking, "add these to the table of docs/security.md, with their personal data"
+    assert not lacking, WRITE
 
 
 def test_the_dag_of_retention_names_every_setting_of_a_retention() -> None:

@@ -3,6 +3,7 @@
 Clients, operators and `get_df` take the methods, arguments and results of an operation from its row.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -93,13 +94,17 @@ class Endpoint:
 def _reading(
     name: str, path: str, scope: str, record: type[Record], *params: Param, **more: Any
 ) -> Endpoint:
-    return Endpoint(name, "GET", path, f"read:{scope}", record=record, params=params, **more)
+    keys = (Param(key, UUID if key.startswith("guid_") else int) for key in _KEY.findall(path))
+    return Endpoint(
+        name, "GET", path, f"read:{scope}", record=record, params=(*keys, *params), **more
+    )
 
 
 def _creating(name: str, path: str, scope: str, **more: Any) -> Endpoint:
     return Endpoint(name, "POST", path, f"write:{scope}", idempotent=False, **more)
 
 
+_KEY: Final = re.compile(r"\{(\w+)\}")
 _CLIENT: Final = Param("id_client", int | None, "Client", "Number of a client.")
 
 # A repeated token request only issues another token, so the operation counts as idempotent.
@@ -116,13 +121,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
         note="The interface does not show the default of `filter`; it may exclude employees on "
         "standby. Pass ALL to get every employee.",
     ),
-    _reading(
-        "read_employee",
-        "/v1/HR/employees/{guid_employee}",
-        "employee",
-        Employee,
-        Param("guid_employee", UUID),
-    ),
+    _reading("read_employee", "/v1/HR/employees/{guid_employee}", "employee", Employee),
     _reading(
         "list_client_invoices",
         "/v1/ERP/invoices/clients",
@@ -145,13 +144,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
         Param("is_lead", bool | None, "Leads", "true: only leads. false: only others."),
         paged=True,
     ),
-    _reading(
-        "read_contact",
-        "/v1/CRM/contacts/{id_contact}",
-        "contact",
-        Contact,
-        Param("id_contact", int),
-    ),
+    _reading("read_contact", "/v1/CRM/contacts/{id_contact}", "contact", Contact),
     _creating("create_contact", "/v1/CRM/contacts", "contact"),
     _reading(
         "list_consultants",
@@ -162,13 +155,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
         _CLIENT,
         paged=True,
     ),
-    _reading(
-        "read_consultant",
-        "/v1/CRM/Consultants/{id_consultant}",
-        "consultant",
-        Consultant,
-        Param("id_consultant", int),
-    ),
+    _reading("read_consultant", "/v1/CRM/Consultants/{id_consultant}", "consultant", Consultant),
     _creating("create_consultant", "/v1/CRM/Consultants", "consultant"),
 )
 

@@ -1,33 +1,50 @@
-"""Tests of the table of operations against the interface ("Endpoints")."""
+"""Tests of the table of operations against the sandbox, a second reading of the interface."""
+
+import json
+import urllib.request
+from typing import Any
 
 import pytest
 
-from bms.endpoints import BY_NAME, ENDPOINTS
+from bms.endpoints import BY_NAME, ENDPOINTS, Endpoint
 
-INTERFACE = """
-POST /v1/token - repeatable
-POST /v1/HR/employees write:employee once
-GET /v1/HR/employees read:employee repeatable
-GET /v1/HR/employees/{guid_employee} read:employee repeatable
-GET /v1/ERP/invoices/clients read:invoice_client repeatable
-GET /v1/CRM/contacts read:contact repeatable paged
-GET /v1/CRM/contacts/{id_contact} read:contact repeatable
-POST /v1/CRM/contacts write:contact once
-GET /v1/CRM/Consultants read:consultant repeatable paged
-GET /v1/CRM/Consultants/{id_consultant} read:consultant repeatable
-POST /v1/CRM/Consultants write:consultant once
-"""
-"""The operations as the interface describes them, written a second time."""
+PAGE = {("page_number", False), ("page_size", False)}
 
 
-def test_the_table_matches_the_interface() -> None:
-    written = {
-        f"{e.method} {e.path} {e.scope or '-'} {'repeatable' if e.idempotent else 'once'}"
-        + " paged" * e.paged
-        for e in ENDPOINTS
+@pytest.fixture(scope="module")
+def published(sandbox_url: str) -> Any:
+    """The OpenAPI document of the sandbox, which shares no code with the client."""
+    with urllib.request.urlopen(f"{sandbox_url}/openapi.json", timeout=20) as answer:  # noqa: S310 - our own address
+        return json.load(answer)
+
+
+def test_the_table_has_the_operations_that_the_sandbox_publishes(published: Any) -> None:
+    operations = {
+        (method.upper(), path, *each["security"][0]["bearer"])
+        for path, methods in published["paths"].items()
+        for method, each in methods.items()
     }
-    assert written == {*INTERFACE.strip().splitlines()}, "add the new operation to INTERFACE, too"
-    assert len(written) == len(ENDPOINTS)
+    written = [(e.method, e.path, *([e.scope] if e.scope else [])) for e in ENDPOINTS]
+    assert {*written} == operations
+    assert len(written) == len(operations)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=str)
+def test_an_operation_has_the_parameters_that_the_sandbox_publishes(
+    endpoint: Endpoint, published: Any
+) -> None:
+    described = published["paths"][endpoint.path][endpoint.method.lower()]
+    found = {(each["name"], each["required"]) for each in described.get("parameters", [])}
+    own = {(each.name, each.required) for each in endpoint.params}
+    assert found == own | (PAGE if endpoint.paged else set())
+    assert ("requestBody" in described) == (endpoint.method == "POST")
+
+
+def test_only_creations_change_the_service() -> None:
+    """A repeated token request only issues another token."""
+    assert {e.name for e in ENDPOINTS if not e.idempotent} == {
+        e.name for e in ENDPOINTS if e.method == "POST" and e.name != "request_token"
+    }
 
 
 def test_names_are_unique() -> None:

@@ -4,64 +4,55 @@ It creates Airflow's tables in the database that the environment names, runs the
 prints the states of the tasks as JSON on its last line.
 """
 
+import importlib
 import json
 import sys
 
 from airflow.sdk import DAG, CronDataIntervalTimetable
 from airflow.utils.db import initdb
 
+from bms.endpoints import ENDPOINTS
 from bms_provider.operators.access import BmsCheckAccessOperator
-from bms_provider.operators.consultants import (
-    BmsCreateConsultantOperator,
-    BmsListConsultantsOperator,
-    BmsReadConsultantOperator,
-)
-from bms_provider.operators.contacts import (
-    BmsCreateContactOperator,
-    BmsListContactsOperator,
-    BmsReadContactOperator,
-)
-from bms_provider.operators.employees import (
-    BmsCreateEmployeeOperator,
-    BmsListEmployeesOperator,
-    BmsReadEmployeeOperator,
-)
-from bms_provider.operators.invoices import BmsListClientInvoicesOperator
+
+VALUES = {
+    "id_entity": 1,
+    "filter": "ALL",
+    "first_day": "{{ data_interval_start | ds }}",
+    "last_day": "{{ data_interval_end | ds }}",
+}
+"""Values of required arguments."""
 
 with DAG(
     "all_operators",
     schedule=CronDataIntervalTimetable("0 0 * * *", timezone="UTC"),
 ) as dag:
     check = BmsCheckAccessOperator(task_id="check_access")
-    employee = BmsCreateEmployeeOperator(task_id="create_employee", body_path="in/employee.json")
-    employees = BmsListEmployeesOperator(task_id="list_employees", id_entity=1, filter="ALL")
-    read_employee = BmsReadEmployeeOperator(
-        task_id="read_employee",
-        guid_employee="{{ ti.xcom_pull('create_employee')['guid_employee'] }}",
-    )
-    contact = BmsCreateContactOperator(task_id="create_contact", body_path="in/contact.json")
-    contacts = BmsListContactsOperator(task_id="list_contacts", filter="ALL")
-    read_contact = BmsReadContactOperator(
-        task_id="read_contact", id_contact="{{ ti.xcom_pull('create_contact')['id'] }}"
-    )
-    consultant = BmsCreateConsultantOperator.partial(task_id="create_consultant").expand(
-        body_path=["in/consultant.json"]
-    )
-    consultants = BmsListConsultantsOperator(task_id="list_consultants")
-    read_consultant = BmsReadConsultantOperator(
-        task_id="read_consultant",
-        id_consultant="{{ ti.xcom_pull('create_consultant', map_indexes=0)['id'] }}",
-    )
-    invoices = BmsListClientInvoicesOperator(
-        task_id="list_client_invoices",
-        id_entity=2,
-        first_day="{{ data_interval_start | ds }}",
-        last_day="{{ data_interval_end | ds }}",
-    )
-    check >> [employee, contact, consultant, invoices]
-    employee >> [employees, read_employee]
-    contact >> [contacts, read_contact]
-    consultant >> [consultants, read_consultant]
+    tasks = {}
+    for each in ENDPOINTS:
+        if each.kind == "request":
+            continue
+        plural = each.noun if each.noun.endswith("s") else f"{each.noun}s"
+        module = f"bms_provider.operators.{plural.removeprefix('client_')}"
+        name = f"Bms{each.name.title().replace('_', '')}Operator"
+        kind = getattr(importlib.import_module(module), name)
+        body = f"in/{each.noun}.json"
+        if each.name == "create_consultant":  # mapped, to test this way as well
+            tasks[each.name] = kind.partial(task_id=each.name).expand(body_path=[body])
+        elif each.kind == "create":
+            tasks[each.name] = kind(task_id=each.name, body_path=body)
+        elif each.kind == "read":
+            [key] = (param.name for param in each.params)
+            member = key if key.startswith("guid_") else "id"
+            mapped = ", map_indexes=0" if each.noun == "consultant" else ""
+            pulled = f"{{{{ ti.xcom_pull('create_{each.noun}'{mapped})['{member}'] }}}}"
+            tasks[each.name] = kind(task_id=each.name, **{key: pulled})
+        else:
+            names = [kind.renamed.get(p.name, p.name) for p in each.params if p.required]
+            given = {arg: VALUES[arg] for arg in ["filter", *names] if arg in kind.template_fields}
+            tasks[each.name] = kind(task_id=each.name, **given)
+    for name, task in tasks.items():
+        first = tasks.get(f"create_{name.partition('_')[2].removesuffix('s')}", check)
+        _ = check >> task if task is first else first >> task
 
 
 if __name__ == "__main__":
