@@ -46,40 +46,6 @@ Time: TypeAlias = DateText | None
 """Names of the fields end in `_on`."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Described:
-    """A field as its record declares it."""
-
-    name: str
-    type: Any
-    """Type without the declaration, for decoding."""
-    required: bool
-    meaning: str
-    """Comment of the column."""
-    privacy: Privacy
-    """`public` may go to XCom, `personal` to the warehouse, `restricted` to a restricted table."""
-    column: str
-    """Name of the column; another record may name the field otherwise."""
-    aliases: tuple[str, ...]
-    """Alternative names of the field in responses."""
-    code: bool
-    """Whether the field has one of the service's codes, whose values the interface does not show."""
-    category: bool
-    """Whether the field repeats few values; true for codes and their labels."""
-    label_of: str | None
-    """The field with the code that this field names in the requested language."""
-    verbatim: bool
-    """Whether the warehouse stores a date as text: it need not be a date."""
-
-    @property
-    def kind(self) -> Kind:
-        """What the values are, whatever their type in JSON."""
-        accepted = get_args(self.type) or (self.type,)
-        if DateText in accepted:
-            return "timestamp" if self.name.endswith("_on") else "day"
-        return next((kind for known, kind in KINDS.items() if known in accepted), "nested")
-
-
 KINDS: Final[Mapping[type, Kind]] = {
     Decimal: "amount",
     bool: "boolean",
@@ -90,16 +56,42 @@ KINDS: Final[Mapping[type, Kind]] = {
 
 @dataclass(frozen=True)
 class Field:
-    """The declaration of a field inside `Annotated`; see `Described`."""
+    """The declaration of a field inside `Annotated`."""
 
     meaning: str
+    """Comment of the column."""
     privacy: Privacy = "personal"
-    column: str | None = None
+    """`public` may go to XCom, `personal` to the warehouse, `restricted` to a restricted table."""
+    column: str = ""
+    """Name of the column, if another record names the field otherwise."""
     aliases: tuple[str, ...] = ()
+    """Alternative names of the field in responses."""
     code: bool = False
+    """Whether the field has one of the service's codes, whose values the interface does not show."""
     category: bool = False
+    """Whether the field repeats few values; true for codes and their labels."""
     label_of: str | None = None
+    """The field with the code that this field names in the requested language."""
     verbatim: bool = False
+    """Whether the warehouse stores a date as text: it need not be a date."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Described(Field):
+    """A field as its record declares it."""
+
+    name: str
+    type: Any
+    """Type without the declaration, for decoding."""
+    required: bool
+
+    @property
+    def kind(self) -> Kind:
+        """What the values are, whatever their type in JSON."""
+        accepted = get_args(self.type) or (self.type,)
+        if DateText in accepted:
+            return "timestamp" if self.name.endswith("_on") else "day"
+        return next((kind for known, kind in KINDS.items() if known in accepted), "nested")
 
 
 public: Final = partial(Field, privacy="public")
@@ -138,16 +130,11 @@ def described(record: type[Record]) -> Mapping[str, Described]:
 
 def _described(field: msgspec.structs.FieldInfo) -> Described:
     type_, given = _split(field.type)
-    return Described(
-        name=field.name,
-        type=type_,
-        required=field.required,
-        **vars(given)
-        | {
-            "column": given.column or field.name,
-            "category": given.category or given.code or given.label_of is not None,
-        },
-    )
+    own = {
+        "column": given.column or field.name,
+        "category": given.category or given.code or given.label_of is not None,
+    }
+    return Described(name=field.name, type=type_, required=field.required, **{**vars(given), **own})
 
 
 def _split(type_: Any) -> tuple[Any, Field]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from bms.dates import NO_DATE, SHAPE
+from bms.endpoints import BY_OPERATION
 from bms.records import Record, described
 from bms_flows.contract.finding import Finding, undetermined
 from bms_flows.contract.replies import Reply
@@ -25,7 +26,13 @@ PROBLEM: Final = {"type", "title", "status"}
 CLOCK_TOLERANCE_S: Final = 900.0
 """Seconds by which the clocks of the service may differ."""
 ZONE_SETTING: Final = "time_zone of the connection"
-TIMESTAMPS: Final = ("created_on", "modified_on", "sent_on", "canceled_on", "deleted_on")
+TIMESTAMPS: Final = {
+    name
+    for record in BY_OPERATION.values()
+    for name, each in described(record).items()
+    if each.kind == "timestamp"
+}
+"""Names of the fields with a timestamp."""
 
 
 # Errors

@@ -10,13 +10,14 @@ from sqlalchemy import Engine, delete, insert, literal, select, update
 from sqlalchemy.engine import Connection
 
 from bms.counters import Counters
+from bms.records import ClientInvoice
 from bms_warehouse.database import clock
 from bms_warehouse.tables import control_total, step_run
 from bms_warehouse.tables.step_runs import CHANGED
 
 EXACT = Context(prec=100, traps=[Inexact])
 """Raises instead of rounding; enough digits for a sum of all invoices (an amount has 30)."""
-AMOUNTS = ("total_excl_vat", "total_vat", "total_incl_vat", "total_due")
+AMOUNTS = ClientInvoice.amounts()
 
 
 class StepMissing(LookupError):

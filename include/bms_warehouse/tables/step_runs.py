@@ -16,6 +16,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
+from bms.records import ClientInvoice
 from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP
 
 STEP_RUN_STATES = ("running", "complete", "partial", "suspect", "unstable", "failed")
@@ -102,7 +103,7 @@ control_total = Table(
     Column("invoices", Integer, nullable=False, comment="Number of invoices summed."),
     *[
         Column(name, Numeric, nullable=False, comment=f"Sum of {name} over the rows read.")
-        for name in ("total_excl_vat", "total_vat", "total_incl_vat", "total_due")
+        for name in ClientInvoice.amounts()
     ],
     comment="Control totals of a step run, by entity and currency.",
 )
