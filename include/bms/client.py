@@ -92,6 +92,10 @@ class Client(Operations):
     def __repr__(self) -> str:
         return f"Client({self.settings.base_url}, client_id={self.settings.client_id!r})"
 
+    def interrupted(self, endpoint: Endpoint, error: BaseException) -> BaseException:  # noqa: ARG002 - a subclass reads it
+        """Return the error to raise where `error` interrupts the wait for a creation."""
+        return error
+
     async def access(self) -> Access:
         """Return the granted scopes and the token's remaining seconds (POST /v1/token).
 

@@ -87,7 +87,13 @@ class SyncClient(SyncOperations):
         if endpoint.kind == "list":
             pages = self.request_pages(endpoint, arguments)
             return (record for page in pages for record in page) if endpoint.paged else next(pages)
-        found = self._call(partial(getattr(self._client, endpoint.name), **arguments))
+        try:
+            found = self._call(partial(getattr(self._client, endpoint.name), **arguments))
+        except BaseException as error:
+            raised = self._client.interrupted(endpoint, error)
+            if endpoint.idempotent or raised is error:
+                raise
+            raise raised from error
         return found.record if endpoint.kind == "read" else found
 
     def _pages(self, pages: AsyncGenerator[Page[R], None]) -> Iterator[Page[R]]:

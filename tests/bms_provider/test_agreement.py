@@ -14,7 +14,12 @@ from bms.client import Client
 from bms.endpoints import BY_NAME, ENDPOINTS
 from bms.settings import ClientSettings
 from bms_provider.hooks.connection import OWN_EXTRAS
-from bms_provider.operators.base import BmsListOperator, BmsReadingOperator, BmsReadOperator
+from bms_provider.operators.base import (
+    BmsListOperator,
+    BmsOperator,
+    BmsReadingOperator,
+    BmsReadOperator,
+)
 from bms_provider.operators.creation import BmsCreateOperator
 from bms_provider.provider_info import CONNECTION_FIELDS
 
@@ -55,6 +60,11 @@ def test_the_base_class_of_an_operator_fits_its_operation(
     assert issubclass(kind, BmsCreateOperator) is not endpoint.idempotent
     assert expected is None or issubclass(kind, expected)
     assert endpoint.scope is None or issubclass(kind, BmsReadingOperator | BmsCreateOperator)
+
+
+def test_an_operator_that_could_repeat_a_creation_is_refused() -> None:
+    with pytest.raises(TypeError, match="derive an operator of POST /v1/CRM/contacts from"):
+        type("Unprotected", (BmsOperator,), {"endpoint": BY_NAME["create_contact"]})
 
 
 @pytest.mark.parametrize("name", BY_NAME)

@@ -136,8 +136,9 @@ class BmsHook(BaseHook):
         Works in a task, in ``airflow tasks test``, in ``dag.test()`` and in a notebook. Raises
         `RuntimeError` in an ``async def`` task: a call would block its event loop.
 
-        A creation with an ambiguous outcome fails the task for good. A task whose worker dies is
-        retried by Airflow up to ``retries`` times: set ``retries=0`` on a task that creates.
+        A creation with an ambiguous outcome fails the task for good, also if the task times out. A
+        task whose worker dies is retried by Airflow up to ``retries`` times: set ``retries=0`` on a
+        task that creates.
         """
         from bms.sync_client import SyncClient  # noqa: PLC0415 - imports aiohttp
         from bms_provider.hooks.clients import TaskClient  # noqa: PLC0415
@@ -175,7 +176,8 @@ class BmsHook(BaseHook):
         """Open an asynchronous client for the `async with` block of an ``async def`` task.
 
         Reads the connection through Airflow's asynchronous API. `changes` replace settings of the
-        connection. A creation with an ambiguous outcome fails the task for good, as in `get_conn`.
+        connection. A creation with an ambiguous outcome fails the task for good. Airflow retries a
+        task that times out or whose worker dies: set ``retries=0`` on a task that creates.
         """
         from bms_provider.hooks.clients import TaskClient  # noqa: PLC0415 - imports aiohttp
 

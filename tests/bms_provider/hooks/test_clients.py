@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import signal
+import threading
+import time
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -11,9 +14,10 @@ import pytest
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG
 from airflow.sdk._shared.secrets_masker import redact
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTimeout
 from airflow.sdk.execution_time.context import set_current_context
 
+from bms.counters import Counters
 from bms.endpoints import BY_NAME, ENDPOINTS, Endpoint
 from bms.errors import AmbiguousWrite, InvalidRecords, MissingScope
 from bms_provider.hooks.bms import BmsHook
@@ -145,6 +149,32 @@ async def test_an_ambiguous_creation_in_an_async_task_too(sandbox: Sandbox) -> N
     with pytest.raises(AirflowFailException):
         async with BmsHook().aclient() as client:
             await client.create_consultant(BODY)
+
+
+@pytest.mark.parametrize("endpoint", CREATES, ids=str)
+@pytest.mark.usefixtures("connected")
+def test_the_timeout_of_a_task_during_a_creation_fails_the_task_for_good(
+    sandbox: Sandbox, endpoint: Endpoint
+) -> None:
+    """Airflow would retry the timeout itself, while the service goes on with the creation."""
+    sandbox.set_fault("latency", operation=endpoint.name, seconds=30.0)
+
+    def end(*_: object) -> None:
+        raise AirflowTaskTimeout
+
+    def strike(counters: Counters) -> None:
+        while counters.requests < 2:  # the token, then the creation
+            time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGALRM)
+
+    before = signal.signal(signal.SIGALRM, end)
+    try:
+        with BmsHook().get_conn() as client:
+            threading.Thread(target=strike, args=[client._client.counters], daemon=True).start()
+            with pytest.raises(AirflowFailException, match="outcome unknown"):
+                getattr(client, endpoint.name)({**BODY, "id_entity": 1})
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.usefixtures("connected")

@@ -1,0 +1,76 @@
+"""Methods of the clients: signatures for callers and editors, and the requests that follow."""
+
+import ast
+import inspect
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bms import endpoints
+from bms.client import Client
+from bms.endpoints import BY_NAME, ENDPOINTS
+from bms.errors import NotFound
+from bms.operations import list_query, path_values
+from bms.sync_client import SyncClient
+
+STUB = Path(endpoints.__file__).with_name("signatures.pyi")
+CLASSES: dict[str, type] = {"Operations": Client, "SyncOperations": SyncClient}
+DAY = date(2026, 3, 2)
+RANGE = {"id_entity": 1, "start_date": DAY, "end_date": DAY, "language": None}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_editors_see_the_methods_with_their_parameters(name: str) -> None:
+    module = ast.parse(STUB.read_text())
+    [shown] = (each for each in module.body if isinstance(each, ast.ClassDef) and each.name == name)
+    methods = [e for e in shown.body if isinstance(e, ast.FunctionDef | ast.AsyncFunctionDef)]
+    for each in methods:
+        signature = inspect.signature(getattr(CLASSES[name], each.name))
+        arguments = [*each.args.args, *each.args.kwonlyargs]
+        assert [argument.arg for argument in arguments] == [*signature.parameters]
+        assert ast.get_docstring(each)
+    called = {each.name for each in ENDPOINTS} - {"request_token"}
+    pages = {"contact_pages", "consultant_pages"} if name == "SyncOperations" else set()
+    assert {each.name for each in methods} == called | pages
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "fault"),
+    [
+        ("list_contacts", {}, "missing a required argument: 'filter'"),
+        ("list_contacts", {"filter": "ALL", "id_clint": 1}, "unexpected keyword argument"),
+        ("read_contact", {}, "missing a required argument: 'id_contact'"),
+    ],
+)
+def test_a_wrong_argument_is_refused_before_a_request(
+    name: str, given: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(TypeError, match=fault):
+        getattr(Client, name)(None, **given)
+
+
+def test_a_service_that_excludes_the_last_day_is_asked_for_the_next() -> None:
+    ends = [
+        list_query(BY_NAME["list_client_invoices"], RANGE, end_inclusive=inclusive)["end_date"]
+        for inclusive in (True, False)
+    ]
+    assert ends == ["2026-03-02", "2026-03-03"]
+
+
+@pytest.mark.parametrize(
+    ("days", "error"),
+    [({"end_date": date(2026, 3, 1)}, ValueError), ({"end_date": datetime(2026, 3, 2)}, TypeError)],  # noqa: DTZ001 - refused in any zone
+)
+def test_days_that_the_service_could_misread_are_refused(
+    days: dict[str, date], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        list_query(BY_NAME["list_client_invoices"], RANGE | days, end_inclusive=True)
+
+
+@pytest.mark.parametrize("guid", ["", "../contacts/1", "x" * 36])
+def test_a_text_that_is_no_uuid_is_not_found_without_a_request(guid: str) -> None:
+    with pytest.raises(NotFound, match="nothing was sent"):
+        path_values(BY_NAME["read_employee"], {"guid_employee": guid})
