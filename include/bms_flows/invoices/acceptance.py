@@ -12,6 +12,7 @@ from bms_flows.invoices.planning import held_loads
 from bms_flows.invoices.publish import complete
 from bms_flows.invoices.raw import ResponsesMissing, StoredResponses, reload
 from bms_flows.invoices.record import LoadRecord
+from bms_flows.invoices.review import profile_of
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import step_log
 from bms_flows.runtime.context import FlowContext, recorded_step
@@ -62,7 +63,7 @@ def _publish(flow: FlowContext, unit: Unit, step_run_id: int, lease: Lease) -> d
         names.read,
         details["zone"],
         range_date,
-        details.get("fields_held", ()),
+        details.get("measures", {}),
     )
     with (
         flow.warehouse.execution_options(isolation_level="AUTOCOMMIT").connect() as committed,
@@ -80,5 +81,7 @@ def _publish(flow: FlowContext, unit: Unit, step_run_id: int, lease: Lease) -> d
             renew=partial(lease.renew, committed),
         )
         lease.fence(connection)
-        complete(record, transform, loader, landing, flow.settings.time_zone)
+        loader.merge()
+        profile = profile_of(committed, transform, loader, {}, ())
+        complete(record, transform, loader, landing, flow.settings.time_zone, profile)
     return record.manifest(transform)

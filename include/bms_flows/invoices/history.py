@@ -1,7 +1,7 @@
 """History of an entity's loads in the warehouse, for plans and checks."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache
@@ -10,15 +10,21 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, func, select
 
+from bms_flows.invoices.checks import History
+from bms_flows.invoices.day_counts import HISTORY, DayHistory, HeldDay
+from bms_flows.invoices.load import RESOURCE
 from bms_flows.invoices.lookback import ReadDay
 from bms_flows.invoices.units import Unit
-from bms_flows.invoices.validate import HISTORY_WEEKS, HeldDay, History
-from bms_flows.runtime.windows import DAY
+from bms_flows.runtime import profiles
 from bms_warehouse.tables import client_invoice, client_invoice_day, control_total, step_run
 
 
 def load_history(
-    connection: Connection, unit: Unit, days: Iterable[date], zone: ZoneInfo
+    connection: Connection,
+    unit: Unit,
+    days: Iterable[date],
+    zone: ZoneInfo,
+    holidays: Container[date],
 ) -> History:
     """Return the history that the checks of `unit`, which read `days`, compare with."""
     read = set(days)
@@ -26,7 +32,7 @@ def load_history(
     counts = connection.execute(
         select(day.day, day.invoices).where(
             day.id_entity == unit.id_entity,
-            day.day.between(min(read) - 7 * HISTORY_WEEKS * DAY, max(read)),
+            day.day.between(min(read) - HISTORY, max(read)),
         )
     )
     known = connection.scalars(
@@ -48,12 +54,10 @@ def load_history(
     by_currency: dict[str, dict[date, int]] = defaultdict(dict)
     for currency, each, invoices in stored:
         by_currency[currency][each] = invoices
-    return History(
-        {each: invoices for each, invoices in counts},  # noqa: C416 - rows, which dict() doesn't take
-        frozenset(known),
-        by_currency,
-        _held(connection, unit.id_entity, zone),
-    )
+    earlier = profiles.earlier(connection, resource=RESOURCE, id_entity=unit.id_entity, zone=zone)
+    published = {each: invoices for each, invoices in counts}  # noqa: C416 - rows, which dict() doesn't take
+    held = _held(connection, unit.id_entity, zone)
+    return History(DayHistory(published, holidays, held, earlier), frozenset(known), by_currency)
 
 
 def _held(connection: Connection, id_entity: int, zone: ZoneInfo) -> dict[date, list[HeldDay]]:
@@ -71,20 +75,6 @@ def _held(connection: Connection, id_entity: int, zone: ZoneInfo) -> dict[date, 
         for day, invoices in few.items():
             held[date.fromisoformat(day)].append(HeldDay(invoices, local_date(at, zone)))
     return held
-
-
-def accepted_fields(connection: Connection, id_entity: int, since: datetime) -> set[str]:
-    """Return the fields whose loss of values an operator has accepted since `since`."""
-    accepted = connection.scalars(
-        select(step_run.c.details["fields_accepted"]).where(
-            step_run.c.flow == "invoice_extraction",
-            step_run.c.id_entity == id_entity,
-            step_run.c.state == "complete",
-            step_run.c.started_at >= since,
-            step_run.c.details.has_key("fields_accepted"),
-        )
-    )
-    return {name for names in accepted for name in names}
 
 
 @dataclass(frozen=True)

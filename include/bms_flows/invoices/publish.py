@@ -12,8 +12,9 @@ from bms_flows.invoices.load import RESOURCE, Loader
 from bms_flows.invoices.record import LoadRecord
 from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
-from bms_flows.runtime import quarantine, step_log
+from bms_flows.runtime import profiles, quarantine, step_log
 from bms_flows.runtime.landing import Landing
+from bms_flows.runtime.profile import Profile
 from bms_warehouse import loads
 from bms_warehouse.tables import (
     client_invoice,
@@ -32,6 +33,7 @@ def complete(
     loader: Loader,
     landing: Landing,
     zone: ZoneInfo,
+    profile: Profile,
     counters: Counters | None = None,
 ) -> None:
     """Publish a load, write its reports and complete its step run, in the loader's transaction.
@@ -46,7 +48,15 @@ def complete(
     report.write_totals(landing.report("totals.csv"), unit.id_entity, days, totals)
     history = landing.report("history.csv")
     report.write_history(loader.connection, history, record.step_run_id, at, zone)
-    accepted = {"fields_accepted": [*record.fields_accepted]} if record.fields_accepted else {}
+    profiles.save(
+        loader.connection,
+        record.step_run_id,
+        profile,
+        resource=RESOURCE,
+        id_entity=unit.id_entity,
+        read_at=transform.read_at,
+        accepted=record.accepted,
+    )
     step_log.finish(
         loader.connection,
         record.step_run_id,
@@ -55,7 +65,6 @@ def complete(
         service=counters,
         details={
             **record.details(unit, transform),
-            **accepted,
             "report": landing.reports,
             "seen_at": at.isoformat(),
             "language_shown": loader.names.shown,

@@ -1,7 +1,7 @@
 """Record of a load: what its step run stores, and the manifest for XCom."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from bms_flows.invoices.transform import Transform
@@ -23,8 +23,8 @@ class LoadRecord:
     language: str
     zone: str
     range_date: str
-    fields_accepted: Sequence[str] = ()
-    """Fields whose loss of values an operator accepts with the load."""
+    accepted: Mapping[str, str | None] = field(default_factory=dict)
+    """Measures that an operator accepts with the load, with the first day."""
 
     def manifest(self, transform: Transform) -> dict[str, Any]:
         """Return the load's manifest for XCom: numbers, days and paths, no rows."""
@@ -52,5 +52,5 @@ class LoadRecord:
             "zone": self.zone,
             "range_date": self.range_date,
             "read_at": transform.read_at.isoformat(),
-            "fields": transform.fields.counts.as_dict(),
+            "fields": transform.rows.counts.as_dict(),
         }

@@ -1,6 +1,6 @@
 """Review of a load before it is published: the days to hold, with the failed checks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -8,20 +8,17 @@ from sqlalchemy import Connection
 
 from bms.client import Client
 from bms.counters import Counters
-from bms_flows.invoices import fields, history
+from bms_flows.invoices import history
+from bms_flows.invoices.checks import contains_day, currency_findings, empty_last_day
+from bms_flows.invoices.day_counts import FEW, MANY, day_findings
 from bms_flows.invoices.load import RESOURCE, Loader
+from bms_flows.invoices.profile import foreign_share, load_profile
 from bms_flows.invoices.record import LoadRecord
 from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
-from bms_flows.invoices.validate import (
-    Tolerance,
-    Violation,
-    contains_day,
-    empty_last_day,
-    validate,
-)
 from bms_flows.runtime import quarantine, step_log
-from bms_flows.runtime.field_checks import check_fields
+from bms_flows.runtime.checks import Finding, judge
+from bms_flows.runtime.profile import Profile
 from bms_flows.runtime.quarantine import InvalidRow
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY
@@ -32,24 +29,35 @@ class Review:
     """The result of a load's checks."""
 
     unit: Unit
-    violations: Sequence[Violation]
-    fields: Sequence[str]
-    """Fields that lost their values."""
-    low_counts: dict[date, int]
-    """Invoices of the days that have far fewer than usual."""
+    violations: Sequence[Finding]
+    profile: Profile
+    counts: dict[date, int]
+    """Invoices of the days that have far fewer or more than usual."""
     not_accepted: Sequence[InvalidRow]
     """Invalid rows that no published load has quarantined with the same content."""
 
     @property
     def held(self) -> Unit | None:
         """The days to hold for review, None if all days can be published."""
-        return self.unit.only(day for violation in self.violations for day in violation.days)
+        days = (each.days or self.unit.days for each in self.violations)
+        return self.unit.only(day for each in days for day in each)
 
     @property
     def passed(self) -> Unit | None:
         """The days to publish, None if all days are held."""
         held = self.held
         return self.unit.only(self.unit.days - (held.days if held else set()))
+
+    @property
+    def measures(self) -> dict[str, str | None]:
+        """The measures that an acceptance covers, with the first day."""
+        return {
+            each.measure: min(each.days).isoformat() if each.days else None
+            for each in sorted(
+                self.violations, key=lambda each: -min(each.days, default=date.min).toordinal()
+            )
+            if each.measure
+        }
 
     @property
     def message(self) -> str:
@@ -75,51 +83,58 @@ async def review_load(
     loader: Loader,
     unit: Unit,
     settings: FlowSettings,
-    tolerance: Tolerance,
 ) -> Review:
     """Check a load that is merged and not committed; may send one more request to the service."""
     loader.merge()
-    days = transform.totals.days
-    known = history.load_history(committed, unit, days, settings.time_zone)
     holidays = history.Holidays(settings.holidays)
+    known = history.load_history(
+        committed, unit, transform.totals.days, settings.time_zone, holidays
+    )
     not_accepted = quarantine.not_accepted(
         committed, transform.invalid_rows, resource=RESOURCE, id_entity=unit.id_entity
     )
-    summary = transform.summary(not_accepted)
+    profile = profile_of(committed, transform, loader, known.days.days, not_accepted)
     today = history.local_date(transform.read_at, settings.time_zone)
-    violations = validate(summary, known, holidays=holidays, today=today, tolerance=tolerance)
-    low = [each for each in violations if each.code == "fewer_than_usual"]
-    lost = _lost_fields(committed, transform, loader, unit, settings)
-    end = empty_last_day(summary, holidays)
+    days = {day: each.invoices for day, each in transform.complete_days.items()}
+    findings = [
+        *(each for each in judge(profile, known.days.earlier) if _is_open(each)),
+        *day_findings(days, known.days, today=today),
+        *currency_findings(transform.totals.currencies, known),
+    ]
+    windows = [each.window for each in transform.windows]
+    invalid = {day for each in transform.invalid_rows for day in each.days}
+    end = empty_last_day(windows, days, invalid, holidays)
     if end and await _end_date_excluded(client, unit.id_entity, end, settings):
-        ends = frozenset(each.window.end for each in summary.windows)
-        violations.append(Violation("end_date_excluded", f"{end}", ends))
-    return Review(
-        unit,
-        [*violations, *lost.values()],
-        [*lost],
-        {day: summary.days[day] for each in low for day in each.days},
-        not_accepted,
-    )
+        ends = frozenset(each.end for each in windows)
+        findings.append(Finding("end_date_excluded", f"{end}", ends))
+    counts = {
+        day: days[day] for each in findings if each.measure in (FEW, MANY) for day in each.days
+    }
+    return Review(unit, findings, profile, counts, not_accepted)
 
 
-def _lost_fields(
+def profile_of(
     committed: Connection,
     transform: Transform,
     loader: Loader,
-    unit: Unit,
-    settings: FlowSettings,
-) -> dict[str, Violation]:
-    """Return the fields that lost their values, without fields that an operator has accepted."""
-    since = loader.observed_at - settings.lookback_rotation * DAY
-    accepted = history.accepted_fields(committed, unit.id_entity, since)
-    found = check_fields(fields.compare_fields(committed, transform.fields, loader, unit))
-    lost = [each for each in found if each.field not in accepted]
-    days = fields.days_without(loader, unit, [each.field for each in lost])
-    return {
-        each.field: Violation(each.code, each.where, frozenset(days[each.field] or unit.days))
-        for each in lost
-    }
+    stored: Mapping[date, int],
+    not_accepted: Sequence[InvalidRow],
+) -> Profile:
+    """Return the profile of a completely merged load; `stored` has the published days."""
+    days = {day: each.invoices for day, each in transform.complete_days.items()}
+    return load_profile(
+        transform.rows,
+        transform.facts(not_accepted),
+        transform.lost(stored),
+        days,
+        loader,
+        foreign_share(committed, transform.rows, transform.id_entity),
+    )
+
+
+def _is_open(finding: Finding) -> bool:
+    """Return whether a finding concerns rows that no operator has accepted."""
+    return finding.measure != "quarantined" or bool(finding.days)
 
 
 async def _end_date_excluded(
@@ -173,7 +188,7 @@ def hold(
         details={
             **record.details(unit, transform),
             "violations": sorted({violation.code for violation in review.violations}),
-            "fields_held": [*review.fields],
-            "few": {day.isoformat(): count for day, count in review.low_counts.items()},
+            "measures": review.measures,
+            "few": {day.isoformat(): count for day, count in review.counts.items()},
         },
     )

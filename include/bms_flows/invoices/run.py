@@ -21,14 +21,14 @@ from bms_flows.invoices.progress import Progress
 from bms_flows.invoices.publish import complete
 from bms_flows.invoices.raw import MOVED, StoredResponses, raw_file_name, reload
 from bms_flows.invoices.record import LoadRecord
-from bms_flows.invoices.review import Review, hold, review_load
+from bms_flows.invoices.review import Review, hold, profile_of, review_load
 from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
-from bms_flows.invoices.validate import Tolerance
 from bms_flows.runtime import step_log
 from bms_flows.runtime.background import BackgroundWriter
 from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.landing import Landing, parquet_file, save_raw
+from bms_flows.runtime.profile import Profile
 from bms_flows.runtime.windows import Window
 from bms_warehouse.database import clock
 
@@ -37,9 +37,6 @@ class LoadHeld(RuntimeError):
     """Days of a load are held for review; the other days are published."""
 
     retriable = False
-
-
-DEFAULT_TOLERANCE = Tolerance()
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,7 @@ class Extraction:
             self.flow.settings.invoice_range_date,
         )
 
-    async def load(self, tolerance: Tolerance) -> tuple[Transform, Review]:
+    async def load(self) -> tuple[Transform, Review]:
         """Load the whole unit in one transaction; commit if no day is held."""
         settings, record = self.flow.settings, self.record
         read_at = clock(self.committed)
@@ -86,12 +83,12 @@ class Extraction:
             await self._load_responses(self._fetch(windows), transform, loader)
             await self._find_moved(transform, loader)
             review = await review_load(
-                self.client, self.committed, transform, loader, self.unit, settings, tolerance
+                self.client, self.committed, transform, loader, self.unit, settings
             )
             if review.held:
                 transaction.rollback()
             else:
-                self._complete(record, transform, loader)
+                self._complete(record, transform, loader, review.profile)
         return transform, review
 
     def publish_passed(self, transform: Transform, review: Review) -> None:
@@ -112,7 +109,9 @@ class Extraction:
                     parquet=self.landing.parquet,
                     renew=partial(self.lease.renew, self.committed),
                 )
-                self._complete(replace(self.record, unit=passed), published, loader)
+                loader.merge()
+                profile = profile_of(self.committed, published, loader, {}, ())
+                self._complete(replace(self.record, unit=passed), published, loader, profile)
             counters = self.client.counters
             hold(self.record, review, self.writing, transform, counters, published)
 
@@ -121,10 +120,12 @@ class Extraction:
         names = Languages(self.language, self.flow.settings.language)
         return Loader(self.writing, self.step_run_id, names, observed_at)
 
-    def _complete(self, record: LoadRecord, transform: Transform, loader: Loader) -> None:
+    def _complete(
+        self, record: LoadRecord, transform: Transform, loader: Loader, profile: Profile
+    ) -> None:
         self.lease.fence(self.writing)
         zone, counters = self.flow.settings.time_zone, self.client.counters
-        complete(record, transform, loader, self.landing, zone, counters)
+        complete(record, transform, loader, self.landing, zone, profile, counters)
 
     def _fetch(self, windows: list[Window]) -> AsyncIterator[WindowResponse]:
         return fetch(
@@ -194,7 +195,6 @@ async def extract_unit(
     step: step_log.Step,
     *,
     language: Literal["EN", "FR"],
-    tolerance: Tolerance = DEFAULT_TOLERANCE,
 ) -> dict[str, Any]:
     """Extract one unit and return its manifest: step run, counts, totals and paths, no rows.
 
@@ -216,7 +216,7 @@ async def extract_unit(
                 *(client, flow, unit, language, step_run_id),
                 *(lease, committed, writing, progress, landing),
             )
-            transform, review = await extraction.load(tolerance)
+            transform, review = await extraction.load()
             if review.held:
                 extraction.publish_passed(transform, review)
     progress.finish("suspect" if review.held else "complete", transform.counts)

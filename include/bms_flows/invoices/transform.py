@@ -1,6 +1,6 @@
 """Transform of a unit's responses: typed rows, and their differences from the warehouse."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
@@ -11,15 +11,15 @@ from sqlalchemy.engine import Connection
 
 from bms_flows.invoices.decode import CODE_NAMES, Response
 from bms_flows.invoices.dedup import DedupIndex, duplicate_rows
-from bms_flows.invoices.fields import FieldCounter
+from bms_flows.invoices.profile import LostRows, RowCounter, RowFacts
 from bms_flows.invoices.rows import InvalidRecord, ResponseRows, RowReader
 from bms_flows.invoices.totals import ControlTotals, DayCounts, amounts_differ
-from bms_flows.invoices.validate import LoadSummary, WindowSummary
+from bms_flows.runtime.profile import Part, Share
 from bms_flows.runtime.quarantine import COPY, InvalidRow
 from bms_flows.runtime.step_log import RowCounts
 from bms_flows.runtime.windows import Window
 from bms_warehouse import loads
-from bms_warehouse.queries.invoices import changed_since
+from bms_warehouse.queries.invoices import changed_since, days_of
 from bms_warehouse.tables import client_invoice
 
 _IDENTITY = ("id_invoice", "_day", "_row_hash")
@@ -64,7 +64,6 @@ class Transform:
     """Whether other loads may have been published since the responses were read: newer rows stay."""
     counts: RowCounts = field(default_factory=RowCounts)
     totals: ControlTotals = field(default_factory=ControlTotals)
-    fields: FieldCounter = field(default_factory=FieldCounter)
     code_names: set[tuple[str, str, str]] = field(default_factory=set)
     """Field, code and name, in the requested language."""
     invalid_rows: list[InvalidRow] = field(default_factory=list)
@@ -79,6 +78,7 @@ class Transform:
 
     def __post_init__(self) -> None:
         self._reader = RowReader(self.id_entity, self.zone, self.range_date)
+        self.rows = RowCounter(self.read_at.astimezone(ZoneInfo(self.zone)).date())
 
     def add(self, window: Window, response: Response) -> TransformedResponse:
         """Transform one window's response."""
@@ -96,7 +96,7 @@ class Transform:
         self.amounts_differ += differing.filter(amounts_differ(differing))[
             "_counted_day"
         ].to_pylist()
-        self.fields.add(rows, differing, new.filter(differs), read.records)
+        self.rows.add(window, rows, differing, new.filter(differs), read.records)
         return TransformedResponse(
             rows.drop_columns("_counted_day"),
             loads.copy_buffer(
@@ -123,25 +123,44 @@ class Transform:
         self.counts.rows_read += rows.num_rows
         return loads.copy_buffer(rows)
 
-    def summary(self, not_accepted: Sequence[InvalidRow]) -> LoadSummary:
-        """Return the facts that the checks need, given the invalid rows that are not accepted."""
-        missing = {*self.missing}
-        return LoadSummary(
-            rows_read=self.counts.rows_read,
-            quarantined=self.counts.quarantined,
-            not_accepted=[frozenset(each.days) for each in not_accepted],
+    def facts(self, not_accepted: Sequence[InvalidRow]) -> RowFacts:
+        """Return the facts of single rows, given the invalid rows that are not accepted."""
+        return RowFacts(
             duplicates=[
                 frozenset(each.days) for each in not_accepted if each.code == "duplicate_id"
             ],
             amounts_differ=[frozenset([day]) for day in self.amounts_differ],
-            days={day: each.invoices for day, each in self.complete_days.items()},
-            windows=[
-                WindowSummary(each.window, each.stored, len(each.missing & missing), each.outside)
+            elsewhere=[
+                Part(
+                    Share(each.outside, max(each.outside, each.stored)),
+                    frozenset(each.window),
+                    f" in the response for {each.window}",
+                )
                 for each in self.windows
+                if each.outside
             ],
-            currencies=self.totals.currencies,
-            invalid={day for each in self.invalid_rows for day in each.days},
+            not_accepted=[frozenset(each.days) for each in not_accepted],
+            quarantined=self.counts.quarantined,
+            rows_read=self.counts.rows_read,
         )
+
+    def lost(self, stored: Mapping[date, int]) -> LostRows:
+        """Return the stored invoices that the responses lack; `stored` has the invoices of each day."""
+        missing = {*self.missing}
+        windows = [
+            Part(
+                Share(len(each.missing & missing), each.stored),
+                frozenset(each.window),
+                f" in {each.window}",
+            )
+            for each in self.windows
+        ]
+        found = days_of(self.committed, self.id_entity, missing) if missing else {}
+        days = [
+            Part(Share(count, max(count, stored.get(day, 0))), frozenset([day]), f" on {day}")
+            for day, count in sorted(found.items())
+        ]
+        return LostRows(windows, days)
 
     @property
     def complete_days(self) -> dict[date, DayCounts]:

@@ -32,6 +32,21 @@ VIOLATIONS = {
     ),
     "fewer_than_usual": Reason("A day has far fewer invoices than usual on its weekday.", COMPARE),
     "drop": Reason("More stored invoices than usual are missing from the response.", COMPARE),
+    "more_than_usual": Reason("A day has far more invoices than usual.", COMPARE),
+    "other_entity": Reason(
+        "The rows equal rows of another entity: the service may ignore id_entity.",
+        "Compare the entities in the service. If both really have these rows, publish with accept_suspect.",
+    ),
+    "reference_repeated": Reason(
+        "More new invoices than usual repeat the reference of another invoice.", COMPARE
+    ),
+    "many_changed": Reason("More stored rows than usual changed at once.", COMPARE),
+    "many_deleted": Reason("More rows than usual are marked as deleted at once.", COMPARE),
+    "one_client": Reason("More new invoices than usual belong to one client.", COMPARE),
+    "sign_unusual": Reason("More new amounts than usual are negative.", COMPARE),
+    "amounts_unusual": Reason(
+        "The amounts of new rows are of another magnitude than usual.", COMPARE
+    ),
     "currency_new": Reason("The entity never had this currency before.", COMPARE),
     "currency_gone": Reason(
         "The stored invoices of these days have a currency that the response lacks.", COMPARE

@@ -25,7 +25,7 @@ from bms_warehouse.tables.names import code_name
 from bms_warehouse.tables.reconciliation import reconciliation
 from bms_warehouse.tables.schema import METADATA, PRIVATE_METADATA
 from bms_warehouse.tables.service import service_identity
-from bms_warehouse.tables.step_runs import control_total, quarantine, step_run
+from bms_warehouse.tables.step_runs import control_total, load_profile, quarantine, step_run
 
 contact = MIRROR_TABLES["contact"].current
 consultant = MIRROR_TABLES["consultant"].current
@@ -57,6 +57,7 @@ __all__ = [
     "creation_snapshot",
     "dropped_file",
     "employee",
+    "load_profile",
     "quarantine",
     "reconciliation",
     "service_identity",

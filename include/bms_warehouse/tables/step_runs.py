@@ -108,6 +108,35 @@ control_total = Table(
     comment="Control totals of a step run, by entity and currency.",
 )
 
+load_profile = Table(
+    "load_profile",
+    METADATA,
+    Column(
+        "step_run_id",
+        BigInteger,
+        ForeignKey(step_run.c.id, ondelete="CASCADE"),
+        primary_key=True,
+        comment="Step run that published the rows.",
+    ),
+    Column("resource", TEXT, nullable=False, comment="Target table of the rows."),
+    Column("id_entity", BIGINT, nullable=False, comment="Entity; 0 if the resource has none."),
+    Column("read_at", TIMESTAMP, nullable=False, comment="Time at which reading began."),
+    Column(
+        "profile",
+        JSONB,
+        nullable=False,
+        comment="Shares of rows by measure, amounts by currency, and rows of the newest days.",
+    ),
+    Column(
+        "accepted",
+        JSONB,
+        nullable=False,
+        comment="Measures that an operator accepted with the load, with the first day covered.",
+    ),
+    Index("ix_load_profile_resource", "resource", "id_entity", "step_run_id"),
+    comment="Profiles of published loads: the plausibility checks compare the next load with them.",
+)
+
 quarantine = Table(
     "quarantine",
     METADATA,

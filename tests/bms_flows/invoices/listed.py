@@ -131,23 +131,23 @@ class Company:
     settings: FlowSettings = field(default_factory=FlowSettings)
     number: int = 0
 
-    def read(self, start: date, end: date | None = None) -> dict[str, Any]:
+    def read(self, start: date, end: date | None = None, *, entity: int = 1) -> dict[str, Any]:
         """Extract days in a new run; return the manifest."""
         window = Window(start, end or start)
         return asyncio.run(
             extract_unit(
                 Client(self.client_settings()),
                 self._flow(),
-                Unit(1, (window,)),
-                self._step(window),
+                Unit(entity, (window,)),
+                self._step(window, entity),
                 language="FR",
             )
         )
 
-    def held(self, start: date, end: date | None = None) -> str:
+    def held(self, start: date, end: date | None = None, *, entity: int = 1) -> str:
         """Extract days, some of which are held; return the task's error text, empty if none is held."""
         try:
-            self.read(start, end)
+            self.read(start, end, entity=entity)
         except LoadHeld as error:
             return str(error)
         return ""
@@ -164,10 +164,10 @@ class Company:
     def _flow(self) -> FlowContext:
         return FlowContext(self.warehouse, UPath(self.data_root), self.settings)
 
-    def _step(self, window: Window) -> Step:
+    def _step(self, window: Window, entity: int = 1) -> Step:
         self.number += 1
         run = f"run {self.number}"
-        return Step("invoice_extraction", run, "extract", 1, window.start, window.end)
+        return Step("invoice_extraction", run, "extract", entity, window.start, window.end)
 
     def client_settings(self) -> ClientSettings:
         return ClientSettings(

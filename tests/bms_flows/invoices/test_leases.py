@@ -182,14 +182,14 @@ def test_a_run_that_lost_its_days_publishes_nothing(
     warehouse: Engine, extract: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run was suspended after its last response; another run has read the same days since."""
-    checked = reviewing.validate
+    checked = reviewing.judge
 
     def check_at_last(*given: Any, **named: Any) -> Any:
         with warehouse.begin() as connection:
             connection.execute(text("delete from bms.client_invoice_lease"))
         return checked(*given, **named)
 
-    monkeypatch.setattr(reviewing, "validate", check_at_last)
+    monkeypatch.setattr(reviewing, "judge", check_at_last)
     with pytest.raises(LeaseLost):
         extract("2026-03-02", "2026-03-06")
     with warehouse.connect() as connection:

@@ -8,8 +8,7 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from bms_flows.audit import warehouse as audited
-from bms_flows.invoices import fields, history
-from bms_flows.invoices.load import Languages, Loader
+from bms_flows.invoices import history
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import Window
@@ -67,7 +66,7 @@ def test_currencies_are_counted_of_invoices_that_are_there(
 ) -> None:
     with warehouse.connect() as connection:
         known = history.load_history(
-            connection, Unit(1, (WINDOW,)), [DAY], FlowSettings().time_zone
+            connection, Unit(1, (WINDOW,)), [DAY], FlowSettings().time_zone, ()
         )
     stored = [days[DAY] for days in known.stored_currencies.values()]
     assert sum(stored) == len(ids) - 1
@@ -84,12 +83,3 @@ def test_amounts_of_the_board_are_those_of_invoices_that_are_there(
         )
         (shown,) = trends.amounts_per_day(connection, DAY)
     assert shown["amount"] == len(ids) - 1
-
-
-def test_values_that_a_field_had_are_those_of_invoices_that_are_there(
-    warehouse: Engine, ids: list[int]
-) -> None:
-    with warehouse.begin() as connection:
-        loader = Loader(connection, 1, Languages("FR", "FR"), LATER)
-        filled = fields._filled_before(loader, Unit(1, (WINDOW,)), {"reference_number": 2})
-    assert filled == {"reference_number": 2 + len(ids) - 1}

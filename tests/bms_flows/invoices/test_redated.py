@@ -140,8 +140,7 @@ def test_many_redated_invoices_are_no_loss(march: Company, warehouse: Engine) ->
     """All invoices of a day are re-dated to a week later."""
     for row in march.service.rows[27:30]:
         row["invoice_date"] = "2026-03-17"
-    assert "drop (all 3 on 2026-03-10)" in march.held(date(2026, 3, 10))
-    march.accept()
+    assert march.held(date(2026, 3, 10)) == ""
     for n in range(3):
         assert state(warehouse, 1000 + n)[:3] == (date(2026, 3, 17), "first", False)
 

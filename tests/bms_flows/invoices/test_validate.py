@@ -6,7 +6,6 @@ from datetime import date, timedelta
 from typing import Any
 
 import pytest
-
 from bms_flows.invoices.validate import (
     CONFIRMED,
     HeldDay,
@@ -21,6 +20,7 @@ from bms_flows.invoices.validate import (
     usual_count,
     validate,
 )
+
 from bms_flows.runtime.reasons import VIOLATIONS
 from bms_flows.runtime.windows import DAY, Window
 

@@ -6,7 +6,6 @@ from datetime import date
 from math import comb
 
 import pytest
-
 from bms_flows.invoices.validate import (
     CONFIRMED,
     HISTORY_WEEKS,
@@ -23,6 +22,7 @@ from bms_flows.invoices.validate import (
     usual_count,
     validate,
 )
+
 from bms_flows.runtime.windows import DAY, Window
 
 MONDAY = date(2026, 3, 16)

@@ -1,10 +1,9 @@
 """Fields that lose their values: which loads are held for review, and which are not."""
 
 import pytest
+from bms_flows.runtime.field_checks import FieldCounts, FieldFound, check_fields
 from hypothesis import given
 from hypothesis import strategies as st
-
-from bms_flows.runtime.field_checks import FieldCounts, FieldFound, check_fields
 
 
 def codes(**found: FieldFound) -> list[tuple[str, str]]:

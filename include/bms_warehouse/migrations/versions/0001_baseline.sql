@@ -57,6 +57,18 @@ create table bms.control_total ( -- Control totals of a step run, by entity and 
     constraint fk_control_total_step_run_id foreign key (step_run_id) references bms.step_run (id) on delete cascade
 );
 
+create table bms.load_profile ( -- Profiles of published loads: the plausibility checks compare the next load with them.
+    step_run_id bigint not null, -- Step run that published the rows.
+    resource text not null, -- Target table of the rows.
+    id_entity bigint not null, -- Entity; 0 if the resource has none.
+    read_at timestamptz not null, -- Time at which reading began.
+    profile jsonb not null, -- Shares of rows by measure, amounts by currency, and rows of the newest days.
+    accepted jsonb not null, -- Measures that an operator accepted with the load, with the first day covered.
+    constraint pk_load_profile primary key (step_run_id),
+    constraint fk_load_profile_step_run_id foreign key (step_run_id) references bms.step_run (id) on delete cascade
+);
+create index ix_load_profile_resource on bms.load_profile (resource, id_entity, step_run_id);
+
 create table bms.quarantine ( -- Invalid rows; a later valid read removes a row.
     resource text not null, -- Target table of the row.
     id_entity bigint not null, -- Entity; 0 if the resource has none.

@@ -1,0 +1,58 @@
+"""Stored profiles of loads: saved with each published load, read before the next one is judged."""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import Connection, insert, select
+
+from bms_flows.runtime.profile import Profile, StoredProfile
+from bms_warehouse.tables import load_profile
+
+EARLIER: Final = 90
+"""Profiles that a load is compared with."""
+
+
+def save(
+    connection: Connection,
+    step_run_id: int,
+    profile: Profile,
+    *,
+    resource: str,
+    id_entity: int,
+    read_at: datetime,
+    accepted: Mapping[str, str | None],
+) -> None:
+    """Store the profile of a published load, in the caller's transaction."""
+    connection.execute(
+        insert(load_profile).values(
+            step_run_id=step_run_id,
+            resource=resource,
+            id_entity=id_entity,
+            read_at=read_at,
+            profile=profile.as_dict(),
+            accepted=dict(accepted),
+        )
+    )
+
+
+def earlier(
+    connection: Connection, *, resource: str, id_entity: int, zone: ZoneInfo
+) -> list[StoredProfile]:
+    """Return the profiles of the latest published loads, the latest first."""
+    stored = load_profile.c
+    rows = connection.execute(
+        select(stored.profile, stored.read_at, stored.accepted)
+        .where(stored.resource == resource, stored.id_entity == id_entity)
+        .order_by(stored.step_run_id.desc())
+        .limit(EARLIER)
+    )
+    return [
+        StoredProfile.of(profile, _date(read_at, zone), accepted)
+        for profile, read_at, accepted in rows
+    ]
+
+
+def _date(moment: datetime, zone: ZoneInfo) -> date:
+    return moment.astimezone(zone).date()
