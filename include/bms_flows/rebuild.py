@@ -133,7 +133,11 @@ def _stored(data_root: UPath, details: dict[str, Any]) -> StoredResponses:
     """Return the stored responses of a step."""
     read_at = datetime.fromisoformat(details.get("read_at", details["seen_at"]))
     return StoredResponses(
-        data_root / details["raw"], details["zone"], details["range_date"], read_at
+        data_root / details["raw"],
+        details["zone"],
+        details["range_date"],
+        read_at,
+        details.get("volatile", ()),
     )
 
 

@@ -10,6 +10,7 @@ import msgspec
 from bms_sandbox.errors import Reply
 
 Row = dict[str, Any]
+PHANTOM = 7_000_000
 CENT = Decimal("0.01")
 
 _READ = msgspec.json.Decoder(float_hook=Decimal)
@@ -26,6 +27,15 @@ def _without_a_day(rows: list[Row]) -> list[Row]:
     return [row for row in rows if row.get("invoice_date") != busiest]
 
 
+def _tripled(rows: list[Row]) -> list[Row]:
+    copies = (PHANTOM, 2 * PHANTOM)
+    return [*rows, *({**row, "id_invoice": row["id_invoice"] + n} for row in rows for n in copies)]
+
+
+def _of_one_client(rows: list[Row]) -> list[Row]:
+    return [{**row, "id_client": rows[0]["id_client"]} for row in rows]
+
+
 def _one_doubled(rows: list[Row]) -> list[Row]:
     return [*rows, rows[len(rows) // 2]]
 
@@ -40,6 +50,8 @@ CORRUPTIONS: dict[str, Callable[[list[Row]], list[Row]]] = {
     "empty_list": lambda _: [],
     "short_list": _short,
     "missing_day": _without_a_day,
+    "tripled_rows": _tripled,
+    "one_client": _of_one_client,
     "duplicate_row": _one_doubled,
     "wrong_amount": _one_cent_off,
 }

@@ -67,6 +67,8 @@ class Dialect:
         "empty", "list of an unknown id_entity: an empty array, or 404"
     )
 
+    entity_ignored: bool = _gap(False, "the invoice list ignores id_entity")
+
     # Invoice range
     end_date: Literal["inclusive", "exclusive"] = _gap(
         "inclusive",

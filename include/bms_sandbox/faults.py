@@ -34,6 +34,9 @@ KINDS = {
     "empty_list": "a list with rows is returned empty",
     "short_list": "the second half of a list is missing",
     "missing_day": "the invoices of the day with the most invoices are missing",
+    "tripled_rows": "each invoice comes three times, under three ids",
+    "one_client": "all invoices have the client of the first",
+    "stale_response": "the list repeats the response to the request before",
     "duplicate_row": "one row of a list is repeated",
     "wrong_amount": "one invoice's total_incl_vat is a cent too high",
     "unstable_order": "the order of a paged list changes with every request",
@@ -178,6 +181,11 @@ class Faults:
     def corrupts_rows(self) -> bool:
         """Whether an active fault corrupts the rows of lists."""
         return any(fault.kind in CORRUPTIONS for fault in self.plan)
+
+    @property
+    def repeats_responses(self) -> bool:
+        """Whether an active fault repeats earlier responses."""
+        return any(fault.kind == "stale_response" for fault in self.plan)
 
     @property
     def has_bugs(self) -> bool:

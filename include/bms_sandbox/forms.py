@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fnmatch import fnmatchcase
+from itertools import count
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -28,6 +29,9 @@ FORMS = {
     "days:N": "a date N days later (or earlier: -N)",
     "hours:N": "a date-time N hours later (or earlier: -N)",
     "naive:ZONE": "a date-time as local time of an IANA zone, without its offset",
+    "french": "a date or date-time as day/month/year",
+    "times:N": "a number multiplied by N (100: cents; -1: the sign turned)",
+    "volatile": "text followed by a signature that changes with each response",
     "foreign": "a UUID as the UUID of something else",
     "bit": "true and false as 1 and 0",
     "text": "a number or a boolean as text",
@@ -134,18 +138,19 @@ def _change(name: str, parameter: str) -> Change:
 
 def _conversion(name: str, parameter: str) -> Callable[[Any], Any]:
     match name:
-        case "zeros":
-            width = int(parameter)
-            return _on_text(lambda text: text.zfill(width))
-        case "cut":
+        case "zeros" | "cut":
             length = int(parameter)
-            return _on_text(lambda text: text[:length])
+            padded = name == "zeros"
+            return _on_text(lambda text: text.zfill(length) if padded else text[:length])
         case "days":
             shift = timedelta(days=int(parameter))
             return lambda value: _shifted_day(value, shift)
         case "hours":
             shift = timedelta(hours=float(parameter))
             return _on_instant(lambda instant: instant + shift)
+        case "times":
+            factor = Decimal(parameter)
+            return lambda value: Decimal(str(value)) * factor if _is_number(value) else value
         case "naive":
             zone = ZoneInfo(parameter)
             return _on_instant(lambda instant: instant.astimezone(zone).replace(tzinfo=None))
@@ -157,11 +162,20 @@ def _conversion(name: str, parameter: str) -> Callable[[Any], Any]:
         "lower": _on_text(str.lower),
         "upper": _on_text(str.upper),
         "without_zeros": _on_text(lambda text: text.lstrip("0") or "0"),
+        "french": _on_text(lambda text: f"{text[8:10]}/{text[5:7]}/{text[:4]}"),
+        "volatile": lambda value: f"{value}?signature={next(_SIGNATURES)}",
         "foreign": lambda value: str(uuid.uuid5(uuid.NAMESPACE_OID, str(value))),
         "bit": lambda value: int(value) if isinstance(value, bool) else value,
         "text": _as_text,
         "number": _as_number,
     }[name]
+
+
+_SIGNATURES = count(1)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def _on_text(convert: Callable[[str], str]) -> Callable[[Any], Any]:

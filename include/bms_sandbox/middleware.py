@@ -37,6 +37,7 @@ class ServiceMiddleware:
         self.answers = ResponseCache()
         self.rate_limit = RateLimit()
         self._jitter = Random(service.settings.demo.seed)  # noqa: S311 -> made-up latency, not a secret
+        self._latest: dict[str, Reply] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request (ASGI)."""
@@ -94,7 +95,7 @@ class ServiceMiddleware:
                 reply = error_reply(failure, service.dialect)
         elif reply.status == 200:  # noqa: PLR2004 -> a response with a body
             self._remember(scope, reply)
-            reply = self._lossy(operation, reply)
+            reply = self._stale(operation, self._lossy(operation, reply))
             reply = self._buggy(operation, scope, reply)
         forms = service.shown_forms
         if reply.status < 300 and reply.size and forms.touches(operation.name):  # noqa: PLR2004 -> a success
@@ -162,6 +163,15 @@ class ServiceMiddleware:
         if not (faults.corrupts_rows and operation.name.startswith("list_") and has_rows(reply)):
             return reply
         return corrupted(reply, [kind for kind in CORRUPTIONS if faults.take(kind, operation.name)])
+
+    def _stale(self, operation: Operation, reply: Reply) -> Reply:
+        """Return the response to the operation's request before if the fault fires."""
+        faults = self.service.faults
+        if not faults.repeats_responses:
+            return reply
+        before, self._latest[operation.name] = self._latest.get(operation.name), reply
+        stale = before is not None and faults.take("stale_response", operation.name)
+        return before if before is not None and stale else reply
 
     def _buggy(self, operation: Operation, scope: Scope, reply: Reply) -> Reply:
         """Return a response with the bugs that fire."""

@@ -47,7 +47,10 @@ def _publish(flow: FlowContext, unit: Unit, step_run_id: int, lease: Lease) -> d
         ).one()
     range_date = details.get("range_date", flow.settings.invoice_range_date)
     read_at = datetime.fromisoformat(details["read_at"]) if "read_at" in details else started_at
-    stored = StoredResponses(flow.path(details["raw"]), details["zone"], range_date, read_at)
+    volatile = details.get("volatile", ())
+    stored = StoredResponses(
+        flow.path(details["raw"]), details["zone"], range_date, read_at, volatile
+    )
     if stored.lacks(unit):
         raise ResponsesMissing(
             f"entity {unit.id_entity}, {unit.span}: raw responses of step {unit.accepts} are "

@@ -66,6 +66,10 @@ class RowCounter:
     """Counts of the rows transformed so far."""
 
     read_on: date
+    volatile: frozenset[str] = frozenset()
+    """Unknown fields that were left out."""
+    unknown: bool = False
+    """Whether a new or changed row has fields that the interface doesn't describe."""
     rows: int = 0
     counts: FieldCounts = field(default_factory=FieldCounts)
     new: Counter[str] = field(default_factory=Counter)
@@ -109,6 +113,7 @@ class RowCounter:
             )
         if records is None:
             return
+        self.unknown |= differing.column("_extra").null_count < differing.num_rows
         self.counts.coerced.update(records.coerced)
         self.counts.mistyped.update(records.mistyped)
         if records.mistyped:
@@ -208,6 +213,16 @@ def load_profile(
     _add_missing(profile, lost)
     stored = sum(part.share.of for part in lost.windows)
     _add_changes(profile, counter, stored, loader)
+    profile.volatile = counter.volatile
+    if loader.changed and counter.unknown:
+        found = changes.unknown_by_step(
+            loader.connection,
+            client_invoice,
+            superseded(client_invoice),
+            step_run_id=loader.step_run_id,
+            observed_at=loader.observed_at,
+        )
+        profile.unknown = {name: Share(rows, stored) for name, rows in found.items()}
     new, new_days = counter.new.total(), counter.new_days
     for measure, of in counter.new.items():
         for name in OPTIONAL:

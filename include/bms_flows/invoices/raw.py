@@ -1,6 +1,6 @@
 """Stored responses of a step: file names, reading, and loading them again without the service."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -39,6 +39,8 @@ class StoredResponses:
     range_date: str
     read_at: datetime
     """When reading began."""
+    volatile: Collection[str] = ()
+    """Unknown fields that the load left out."""
 
     @property
     def days(self) -> set[date]:
@@ -112,6 +114,7 @@ def reload(
         stored.read_at,
         excluded_days=stored.days - unit.days,
         later=later,
+        volatile=frozenset(stored.volatile),
     )
     with ExitStack() as files:
         writer: Any = None

@@ -52,5 +52,6 @@ class LoadRecord:
             "zone": self.zone,
             "range_date": self.range_date,
             "read_at": transform.read_at.isoformat(),
+            "volatile": sorted(transform.volatile),
             "fields": transform.rows.counts.as_dict(),
         }

@@ -1,8 +1,9 @@
 """Typed rows of a response, and its invalid rows with their reasons."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -53,6 +54,8 @@ class RowReader:
     """Zone of the service's date-times without a zone."""
     range_date: str
     """The date that the service's range filters."""
+    volatile: frozenset[str] = frozenset()
+    """Unknown fields to leave out."""
     _reader: ResponseReader = field(default_factory=ResponseReader)
 
     def read(self, answer: Response) -> ResponseRows:
@@ -71,7 +74,7 @@ class RowReader:
         for cell in framed.bad:
             raw, key = _as_json(records, cell.index), records.records[cell.index].key
             invalid.append(InvalidRecord(key, cell.code, cell.field, raw, self._day_of(raw)))
-        extra = [_json(records.extra.get(place)) for place in framed.kept]
+        extra = [_json(self._stable(records.extra.get(place))) for place in framed.kept]
         table = self._completed(framed.rows, pa.array(extra, pa.string()))
         return ResponseRows(table, framed.kept, invalid, records)
 
@@ -87,6 +90,12 @@ class RowReader:
         rows = rows.append_column("_extra", extra)
         rows = rows.append_column("_day", listed_days(rows, self.range_date, self.zone))
         return rows.append_column("_row_hash", row_hashes(rows, _HASHED))
+
+    def _stable(self, extra: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """Return unknown fields without volatile ones; None if no field is left."""
+        if not (extra and self.volatile):
+            return extra
+        return {name: value for name, value in extra.items() if name not in self.volatile} or None
 
     def _day_of(self, raw: bytes) -> date | None:
         """Return the day that a row is listed under, None if unreadable."""

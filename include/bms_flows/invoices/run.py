@@ -24,19 +24,14 @@ from bms_flows.invoices.record import LoadRecord
 from bms_flows.invoices.review import Review, hold, profile_of, review_load
 from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
-from bms_flows.runtime import step_log
+from bms_flows.runtime import profiles, step_log
 from bms_flows.runtime.background import BackgroundWriter
+from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.landing import Landing, parquet_file, save_raw
 from bms_flows.runtime.profile import Profile
 from bms_flows.runtime.windows import Window
 from bms_warehouse.database import clock
-
-
-class LoadHeld(RuntimeError):
-    """Days of a load are held for review; the other days are published."""
-
-    retriable = False
 
 
 @dataclass(frozen=True)
@@ -73,7 +68,14 @@ class Extraction:
         settings, record = self.flow.settings, self.record
         read_at = clock(self.committed)
         transform = Transform(
-            self.committed, self.unit.id_entity, record.zone, record.range_date, read_at
+            self.committed,
+            self.unit.id_entity,
+            record.zone,
+            record.range_date,
+            read_at,
+            volatile=profiles.volatile(
+                self.committed, resource=RESOURCE, id_entity=self.unit.id_entity
+            ),
         )
         with self.writing.begin() as transaction:
             loader = self._loader(read_at)
@@ -98,7 +100,11 @@ class Extraction:
             if passed := review.passed:
                 loader = self._loader(transform.read_at)
                 stored = StoredResponses(
-                    self.landing.raw, transform.zone, transform.range_date, transform.read_at
+                    self.landing.raw,
+                    transform.zone,
+                    transform.range_date,
+                    transform.read_at,
+                    transform.volatile,
                 )
                 published = reload(
                     self.committed,

@@ -62,6 +62,8 @@ class Transform:
     """Days of stored responses whose rows are left out: held, or read again since."""
     later: bool = False
     """Whether other loads may have been published since the responses were read: newer rows stay."""
+    volatile: frozenset[str] = frozenset()
+    """Unknown fields that are left out, because they change with every response."""
     counts: RowCounts = field(default_factory=RowCounts)
     totals: ControlTotals = field(default_factory=ControlTotals)
     code_names: set[tuple[str, str, str]] = field(default_factory=set)
@@ -77,8 +79,9 @@ class Transform:
     """Ids of the invalid rows."""
 
     def __post_init__(self) -> None:
-        self._reader = RowReader(self.id_entity, self.zone, self.range_date)
-        self.rows = RowCounter(self.read_at.astimezone(ZoneInfo(self.zone)).date())
+        self._reader = RowReader(self.id_entity, self.zone, self.range_date, self.volatile)
+        today = self.read_at.astimezone(ZoneInfo(self.zone)).date()
+        self.rows = RowCounter(today, self.volatile)
 
     def add(self, window: Window, response: Response) -> TransformedResponse:
         """Transform one window's response."""

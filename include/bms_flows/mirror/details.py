@@ -120,7 +120,7 @@ class Details:
         self.diff.reject(UnstorableRow(key, "detail", code, name, b"{}"))
 
     def _with_list_state(self, key: Key, found: Detail[Any]) -> DetailItem:
-        extra = rename(found.record, found.extra, self.resource.aliases)
+        extra = self.diff.stable(rename(found.record, found.extra, self.resource.aliases))
         listed = self.diff.list_state(key)
         if listed is None:
             flags = self.known[key].flags

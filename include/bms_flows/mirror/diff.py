@@ -46,6 +46,8 @@ class ListDiff:
     rotation: Container[Key]
     """Rows whose details are read again although the rows are unchanged."""
     day: date
+    volatile: frozenset[str]
+    """Unknown fields that are left out, because they change with every response."""
     responses: ResponseFiles
     stage: Callable[[Sequence[ListItem]], Awaitable[None]]
     """Stages a chunk of new or changed rows; a later state of a row replaces an earlier one."""
@@ -80,7 +82,8 @@ class ListDiff:
         for index, record in enumerate(page.records):
             extra = page.extra.get(index)
             if extra:
-                extra = self.resource.unknown(rename(record, extra, self.resource.aliases)) or None
+                extra = self.resource.unknown(rename(record, extra, self.resource.aliases))
+                extra = self.stable(extra) or None
             key = key_of(record)
             flags = tuple([each(key) for each in members])
             own = getattr(record, "deleted", None)
@@ -95,6 +98,10 @@ class ListDiff:
         if relevant:
             await self.responses.append("pages", self.resource.public(page.body))
         return rows
+
+    def stable(self, extra: dict[str, Any]) -> dict[str, Any]:
+        """Return unknown fields without volatile ones."""
+        return {name: value for name, value in extra.items() if name not in self.volatile}
 
     def _compare(self, key: Key, item: ListItem) -> bool:
         """Compare a row with its earlier state in this run, otherwise with the mirror; return whether they differ."""

@@ -1,22 +1,28 @@
 """Publication of a mirror run in one transaction: rows, versions, removals and quarantine."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import ColumnElement, Connection, Text, and_, cast, func, select
 
 from bms.counters import Counters
 from bms_flows.mirror.diff import ListDiff
+from bms_flows.mirror.profile import REMOVED, mirror_profile
 from bms_flows.mirror.resource import MirroredResource
-from bms_flows.runtime import manifest, quarantine, step_log
+from bms_flows.runtime import manifest, profiles, quarantine, step_log
+from bms_flows.runtime.checks import Finding, judge
 from bms_flows.runtime.coverage import Key
+from bms_flows.runtime.profile import Profile
 from bms_flows.runtime.reasons import MIRROR_REASONS
 from bms_flows.runtime.step_log import RowCounts
 from bms_warehouse import loads, mirrors, tables
 from bms_warehouse.database import clock
 from bms_warehouse.locks import serialize
 
+ACCEPT = "To publish the same changes, run with accept_gone."
 ALL_DAYS = (date(1, 1, 1), date(9999, 12, 31))
 
 
@@ -34,16 +40,29 @@ class MirrorOutcome:
     staged: set[Key]
     removed: list[Key]
     agreed: bool
+    current: int
+    """Rows of the mirror before the run."""
+    accept: bool
+    """Whether an operator accepts the removals, and what the latest run was held for."""
     excess: int
     """Number of missing rows if an operator must accept the removals, otherwise 0."""
     whole: bool
     private: bool
     details: dict[str, Any]
     counts: RowCounts = field(default_factory=RowCounts)
+    findings: Sequence[Finding] = ()
+    """Failed checks, for which the whole run is held."""
+
+    @property
+    def id_entity(self) -> int:
+        """The entity of the run; 0 if the resource has none."""
+        return self.diff.source.constants.get("_entity") or 0
 
     @property
     def state(self) -> str:
         """State of the step: complete, unstable or suspect."""
+        if self.findings:
+            return "suspect"
         if not self.agreed:
             return "unstable"
         return "suspect" if self.excess else "complete"
@@ -51,6 +70,9 @@ class MirrorOutcome:
     @property
     def reason(self) -> str | None:
         """Meaning and remedy of an incomplete run; None if the run is complete."""
+        if self.findings:
+            held = "The run is held for review; the mirror keeps its former rows."
+            return "\n".join([held, *(str(each) for each in self.findings), ACCEPT])
         if self.state == "complete":
             return None
         message = MIRROR_REASONS["unstable" if not self.agreed else "many_gone"]
@@ -83,7 +105,21 @@ def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) 
     """
     serialize(connection, f"publication of {outcome.resource.table}")
     at = clock(connection)
-    outcome.counts = _publish_rows(connection, outcome, at)
+    profile, accepted = _judge(connection, outcome)
+    if outcome.findings:
+        outcome.counts = _held_counts(outcome)
+        outcome.details = _held_details(outcome)
+    else:
+        outcome.counts = _publish_rows(connection, outcome, at)
+        profiles.save(
+            connection,
+            outcome.step_run_id,
+            profile,
+            resource=outcome.resource.name,
+            id_entity=outcome.id_entity,
+            read_at=at,
+            accepted=accepted,
+        )
     _publish_quarantine(connection, outcome, at)
     step_log.finish(
         connection,
@@ -97,13 +133,56 @@ def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) 
     )
 
 
+def _judge(connection: Connection, outcome: MirrorOutcome) -> tuple[Profile, dict[str, str | None]]:
+    """Judge the staged rows; return their profile, and the measures that an operator accepts.
+
+    An acceptance covers the measures for which the latest run was held, not what is new in this run.
+    """
+    resource, table = outcome.resource, outcome.resource.table
+    if "_entity" in resource.constants:
+        mirrors.leave_to_others(connection, table, "_entity")
+    mirrors.complete_staged(connection, table, resource.only_read)
+    diff = outcome.diff
+    quarantined = len(diff.invalid) + diff.keyless
+    profile = mirror_profile(
+        connection,
+        resource,
+        current=outcome.current,
+        removed=len(outcome.removed),
+        quarantined=quarantined,
+        rows_read=len(diff.seen | outcome.staged) + diff.keyless,
+        volatile=diff.volatile,
+    )
+    of_list: dict[str, Any] = {"resource": resource.name, "id_entity": outcome.id_entity}
+    found = judge(profile, profiles.earlier(connection, **of_list, zone=ZoneInfo("UTC")))
+    accepted: dict[str, str | None] = {}
+    if outcome.accept:
+        held = profiles.held_measures(connection, outcome.step_run_id)
+        accepted = {each: diff.day.isoformat() for each in (REMOVED, *held)}
+    outcome.findings = [each for each in found if each.measure not in accepted]
+    return profile, accepted
+
+
+def _held_counts(outcome: MirrorOutcome) -> RowCounts:
+    diff = outcome.diff
+    quarantined = len(diff.invalid) + diff.keyless
+    return RowCounts(rows_read=len(diff.seen) + diff.keyless, quarantined=quarantined)
+
+
+def _held_details(outcome: MirrorOutcome) -> dict[str, Any]:
+    """Return the details of a held run; its details count as unread, because no row was written."""
+    details = {k: v for k, v in outcome.details.items() if k not in ("turn", "reached", "retried")}
+    return {
+        **details,
+        "violations": sorted({each.code for each in outcome.findings}),
+        "measures": [each.measure for each in outcome.findings],
+    }
+
+
 def _publish_rows(connection: Connection, outcome: MirrorOutcome, at: datetime) -> RowCounts:
     """Merge the staged rows, mark the removed rows, and return the counts."""
     resource, table = outcome.resource, outcome.resource.table
     write: dict[str, Any] = {"step_run_id": outcome.step_run_id, "observed_at": at}
-    if "_entity" in resource.constants:
-        mirrors.leave_to_others(connection, table, "_entity")
-    mirrors.complete_staged(connection, table, resource.only_read)
     mirrors.leave_unread(connection, table, [*outcome.diff.invalid_details])
     merged = loads.merge(connection, table, **write)
     mirrors.follow(connection, table)
@@ -116,12 +195,11 @@ def _publish_rows(connection: Connection, outcome: MirrorOutcome, at: datetime) 
 
 def _publish_quarantine(connection: Connection, outcome: MirrorOutcome, at: datetime) -> None:
     """Save the invalid rows; a complete read of the whole list releases rows that are valid again."""
-    id_entity = outcome.diff.source.constants.get("_entity", 0)
-    of_list: dict[str, Any] = {"resource": outcome.resource.name, "id_entity": id_entity}
+    of_list: dict[str, Any] = {"resource": outcome.resource.name, "id_entity": outcome.id_entity}
     step_run_id = outcome.step_run_id
     invalid = outcome.diff.quarantined.values()
     quarantine.save(connection, invalid, **of_list, step_run_id=step_run_id, at=at)
-    if outcome.whole and outcome.agreed:
+    if outcome.whole and outcome.agreed and not outcome.findings:
         unread = _is_unread(outcome.resource)
         quarantine.release(
             connection, **of_list, days=ALL_DAYS, step_run_id=step_run_id, unread=unread

@@ -31,7 +31,8 @@ from bms_flows.mirror.publish import MirrorOutcome, publish
 from bms_flows.mirror.resource import MirroredResource, MirrorSource, RunOptions
 from bms_flows.mirror.responses import ResponseFiles, store_responses
 from bms_flows.mirror.staging import Staging, staging_tables
-from bms_flows.runtime import step_log
+from bms_flows.runtime import profiles, step_log
+from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.landing import Landing
@@ -41,10 +42,8 @@ LOG = logging.getLogger(__name__)
 Rows = Mapping[Key, MirrorRow]
 
 
-class TooManyRemovals(RuntimeError):
+class TooManyRemovals(LoadHeld):
     """More rows are missing than the settings allow; none was marked: an operator must accept them."""
-
-    retriable = False
 
 
 async def sync(
@@ -58,7 +57,7 @@ async def sync(
     """Synchronise the mirror of `resource` and return a manifest without personal data.
 
     The caller has entered `client`. Raises `TooManyRemovals` after the other changes are committed,
-    `Busy` if another run writes to the mirror, and errors of the client and the warehouse.
+    `LoadHeld` if the whole run is held for review, `Busy` if another run writes to the mirror, and errors of the client and the warehouse.
     """
     with (
         flow.warehouse.connect() as connection,
@@ -83,6 +82,8 @@ async def sync(
         with connection.begin():
             publish(connection, outcome, client.counters)
     LOG.info("%s: %s", resource.name, outcome.summary)
+    if outcome.findings:
+        raise LoadHeld(outcome.reason)
     if outcome.state == "suspect":
         raise TooManyRemovals(outcome.reason)
     return outcome.manifest
@@ -129,6 +130,8 @@ class _MirrorRun:
             staged=self.staging.staged,
             removed=[] if excess else removed,
             agreed=lists.agreed,
+            current=current,
+            accept=self.options.accept_gone,
             excess=excess,
             whole=self.source.whole,
             private=self.options.private,
@@ -184,9 +187,16 @@ class _MirrorRun:
             self.reads,
             AllKeys() if self.options.full and self.reads else {*due},
             self.at.date(),
+            self._volatile(),
             responses,
             self.staging.listed,
         )
+
+    def _volatile(self) -> frozenset[str]:
+        of_list: dict[str, Any] = {"resource": self.resource.name, "id_entity": self.scope or 0}
+        volatile = profiles.volatile(self.connection, **of_list)
+        self.connection.commit()
+        return volatile
 
     def _flag(self, name: str, rows: Rows) -> Flag:
         """Return the function that determines flag `name` of each row."""

@@ -72,7 +72,7 @@ MEASURES: Final[Mapping[str, Measure]] = {
     "duplicates": Measure("duplicate_ids", "{found} rows", usual=0, least=1, steps=False),
     "elsewhere": Measure("outside_window", "{found} rows", usual=0, least=1, steps=False),
     "missing": Measure("drop", "{found} of {of}"),
-    "quarantined": Measure("many_quarantined", "{found} of {of} rows", steps=False),
+    "quarantined": Measure("many_quarantined", "{found} of {of} rows", "state"),
     "outside": Measure(
         "outside_window", "{found} of {of} rows", usual=0.1, strength=20, least=5, steps=False
     ),
@@ -98,6 +98,7 @@ MEASURES: Final[Mapping[str, Measure]] = {
         least=20,
         steps=False,
     ),
+    "removed": Measure("many_deleted", "{found} of {of} rows", usual=0.002, strength=100, least=11),
     "lost": Measure("field_emptied", "lost in {found} of {of} rows that had a value"),
     "mistyped": Measure("field_mistyped", "of another type in {found} of {of} rows", steps=False),
     "changed": Measure(
@@ -106,6 +107,12 @@ MEASURES: Final[Mapping[str, Measure]] = {
     **dict.fromkeys(NEW_EMPTY, EMPTY),
 }
 """Measures by name; a measure of a field is named `field.measure`."""
+
+
+class LoadHeld(RuntimeError):
+    """A load, or some of its days, are held for review; the other days are published."""
+
+    retriable = False
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Profile of a load: the few counts that the plausibility checks compare between loads."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
@@ -60,6 +60,10 @@ class Profile:
     """Rows of the newest days, when they were read."""
     new_days: frozenset[date] = frozenset()
     """Days of new rows."""
+    unknown: dict[str, Share] = field(default_factory=dict)
+    """Rows in which a field changed, by field that the interface doesn't describe."""
+    volatile: frozenset[str] = frozenset()
+    """Unknown fields that change with every response, so they are left out."""
 
     def add(self, measure: str, found: int, of: int, days: Iterable[date] = ()) -> None:
         """Add the share of the whole load; a share of no rows says nothing."""
@@ -72,7 +76,34 @@ class Profile:
             "shares": {name: [*part.share] for name, part in self.shares.items()},
             "levels": {name: [*level] for name, level in self.levels.items()},
             "days": {day.isoformat(): rows for day, rows in self.days.items()},
+            "unknown": {name: [*share] for name, share in self.unknown.items()},
+            "volatile": sorted(self.volatile),
         }
+
+
+VOLATILE_SHARE = 0.9
+VOLATILE_ROWS = 3
+
+
+def volatile_fields(stored: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the unknown fields to leave out, given the latest stored forms of profiles, latest first.
+
+    A field that changed in nearly all rows of the two latest loads, such as a signed address, would
+    make a version of each row in each load. Once left out, a field stays so.
+    """
+    if not stored:
+        return frozenset()
+
+    def changing(profile: Mapping[str, Any]) -> set[str]:
+        return {
+            name
+            for name, (found, of) in profile["unknown"].items()
+            if found >= max(VOLATILE_ROWS, VOLATILE_SHARE * of)
+        }
+
+    latest = changing(stored[0])
+    both = latest & changing(stored[1]) if len(stored) > 1 else set()
+    return frozenset(stored[0]["volatile"]) | both
 
 
 @dataclass(frozen=True)

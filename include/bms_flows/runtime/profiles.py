@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, insert, select
 
-from bms_flows.runtime.profile import Profile, StoredProfile
-from bms_warehouse.tables import load_profile
+from bms_flows.runtime.profile import Profile, StoredProfile, volatile_fields
+from bms_warehouse.tables import load_profile, step_run
 
 EARLIER: Final = 90
 """Profiles that a load is compared with."""
@@ -52,6 +52,37 @@ def earlier(
         StoredProfile.of(profile, _date(read_at, zone), accepted)
         for profile, read_at, accepted in rows
     ]
+
+
+def volatile(connection: Connection, *, resource: str, id_entity: int) -> frozenset[str]:
+    """Return the unknown fields that a load of this list leaves out."""
+    stored = load_profile.c
+    latest = connection.scalars(
+        select(stored.profile)
+        .where(stored.resource == resource, stored.id_entity == id_entity)
+        .order_by(stored.step_run_id.desc())
+        .limit(2)
+    )
+    return volatile_fields([*latest])
+
+
+def held_measures(connection: Connection, step_run_id: int) -> list[str]:
+    """Return the measures for which the run before a step run was held, if it was."""
+    own, last = step_run.alias("own"), step_run.c
+    details = connection.scalar(
+        select(last.details)
+        .join(
+            own,
+            (own.c.id == step_run_id)
+            & (own.c.flow == last.flow)
+            & (own.c.step == last.step)
+            & own.c.id_entity.is_not_distinct_from(last.id_entity),
+        )
+        .where(last.id < step_run_id, last.state.in_(("complete", "unstable", "suspect")))
+        .order_by(last.id.desc())
+        .limit(1)
+    )
+    return [*(details or {}).get("measures", ())]
 
 
 def _date(moment: datetime, zone: ZoneInfo) -> date:

@@ -69,6 +69,8 @@ def list_client_invoices(
         last -= timedelta(days=1)
     if dialect.longest_range and (last - first).days + 1 > dialect.longest_range:
         raise ServiceError(422, "range_too_long", f"at most {dialect.longest_range} days")
+    if dialect.entity_ignored:
+        id_entity = min(service.entities)
     if id_entity not in service.entities:
         if dialect.unknown_entity == "not_found":
             raise ServiceError(404, "unknown_entity", "no such id_entity")

@@ -1,0 +1,56 @@
+"""Profile of a mirror run: one query compares the staged rows with the mirror."""
+
+from typing import Final
+
+from sqlalchemy import Connection
+
+from bms_flows.mirror.resource import MirroredResource
+from bms_flows.runtime.checks import NEW_EMPTY
+from bms_flows.runtime.profile import Profile, Share
+from bms_warehouse.queries import changes
+
+RECENT, OLD = NEW_EMPTY[1:]
+REMOVED: Final = "removed"
+"""Measure of rows marked as missing, which `accept_gone` always accepts."""
+KNOWN = "b._version is not null"
+UNKNOWN = "b._version is null"
+
+
+def mirror_profile(
+    connection: Connection,
+    resource: MirroredResource,
+    *,
+    current: int,
+    removed: int,
+    quarantined: int,
+    rows_read: int,
+    volatile: frozenset[str],
+) -> Profile:
+    """Return the profile of a staged run; `current` rows were in the mirror before it.
+
+    Fields fill over time, so the rows of the first run are another state than later new rows.
+    """
+    columns = [each.name for each in resource.read.values() if each.nullable]
+    only_read = {*resource.only_read}
+    conditions = {"new": UNKNOWN, "new read": f"{UNKNOWN} and a._detailed"}
+    conditions["deleted"] = f"{KNOWN} and a.deleted and not b.deleted"
+    for name in columns:
+        conditions[f"{name}.lost"] = f'a."{name}" is null and b."{name}" is not null'
+        read = " and a._detailed" if name in only_read else ""
+        conditions[f"{name}.empty"] = f'{UNKNOWN}{read} and a."{name}" is null'
+    found = changes.staged(connection, resource.table, conditions)
+    profile = Profile()
+    profile.add("quarantined", quarantined, rows_read)
+    profile.add(REMOVED, removed, current)
+    profile.add("deleted", found["deleted"], current)
+    lost = [name for name in columns if found[f"{name}.lost"]]
+    filled = changes.filled(connection, resource.table, lost) if lost else {}
+    for name in columns:
+        new = found["new read" if name in only_read else "new"]
+        profile.add(f"{name}.{RECENT if current else OLD}", found[f"{name}.empty"], new)
+        if name in filled:
+            profile.add(f"{name}.lost", found[f"{name}.lost"], filled[name])
+    unknown = changes.unknown_staged(connection, resource.table)
+    profile.unknown = {name: Share(rows, current) for name, rows in unknown.items()}
+    profile.volatile = volatile
+    return profile

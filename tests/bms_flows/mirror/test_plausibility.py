@@ -1,0 +1,109 @@
+"""Mass changes of a mirrored list: the run is held, the mirror keeps its rows, an operator accepts once."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from bms_flows.mirror.resource import RunOptions
+from bms_flows.runtime.checks import LoadHeld
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.mirror.environment import Mirror
+
+LIST_ONLY = RunOptions(details=False)
+ACCEPTED = RunOptions(details=False, accept_gone=True)
+
+
+def latest(mirror: Mirror) -> dict[str, Any]:
+    with mirror.warehouse.connect() as connection:
+        found = connection.execute(text("select * from bms.step_run order by id desc limit 1"))
+        return dict(found.mappings().one())
+
+
+def emails(mirror: Mirror) -> list[Any]:
+    return [row["email"] for row in mirror.rows("bms.contact")]
+
+
+@pytest.mark.parametrize("form", ["email=renamed:mail", "email=null", "email=absent"])
+def test_a_field_that_loses_its_values_holds_the_run(
+    sandbox: Sandbox, mirror: Mirror, form: str
+) -> None:
+    sandbox.fill(contacts=120)
+    mirror.run(asked=LIST_ONLY)
+    before = mirror.places()
+    sandbox.set_dialect(shown_forms=form)
+    with pytest.raises(LoadHeld, match=r"field_emptied \(email: lost in"):
+        mirror.run(asked=LIST_ONLY)
+    assert mirror.places() == before, "the former values stay"
+    assert latest(mirror)["state"] == "suspect"
+    assert mirror.run(asked=ACCEPTED)["changed"] > 100
+    assert {*emails(mirror)} == {None}
+    assert mirror.run(asked=LIST_ONLY)["changed"] == 0
+
+
+def test_dates_in_another_format_hold_the_run(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(contacts=120)
+    mirror.run(asked=LIST_ONLY)
+    sandbox.set_dialect(shown_forms="created_on=french")
+    with pytest.raises(LoadHeld, match="many_quarantined"):
+        mirror.run(asked=LIST_ONLY)
+    before = mirror.places()
+    mirror.run(asked=ACCEPTED)
+    assert mirror.places("bms.contact") == {"bms.contact": before["bms.contact"]}
+    assert mirror.run(asked=LIST_ONLY)["state"] == "complete", "the state is accepted"
+
+
+def test_a_list_that_marks_all_rows_as_deleted_is_held(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(contacts=60)
+    mirror.run(asked=LIST_ONLY)
+    current = len(mirror.rows("bms.contact", "not deleted"))
+    for row in sandbox.rows("contacts"):
+        sandbox.edit("contacts", row["id"], deleted=True)
+    with pytest.raises(LoadHeld, match="many_deleted"):
+        mirror.run(asked=LIST_ONLY)
+    assert len(mirror.rows("bms.contact", "not deleted")) == current
+    mirror.run(asked=ACCEPTED)
+    assert mirror.rows("bms.contact", "not deleted") == []
+
+
+def test_an_acceptance_covers_only_what_the_latest_run_was_held_for(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    sandbox.fill(contacts=120)
+    mirror.run(asked=LIST_ONLY)
+    sandbox.set_dialect(shown_forms="email=null")
+    with pytest.raises(LoadHeld):
+        mirror.run(asked=LIST_ONLY)
+    sandbox.set_dialect(shown_forms="email=null,last_name=null")
+    with pytest.raises(LoadHeld, match="last_name") as held:
+        mirror.run(asked=ACCEPTED)
+    assert "email:" not in str(held.value)
+
+
+def test_a_held_run_reads_its_details_again(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(contacts=40)
+    mirror.run()
+    turn = latest(mirror)["details"]["turn"]
+    sandbox.set_dialect(shown_forms="email=null")
+    with pytest.raises(LoadHeld):
+        mirror.run()
+    sandbox.set_dialect(shown_forms="")
+    mirror.run()
+    assert latest(mirror)["details"]["turn"] == turn + 1
+
+
+def test_rows_of_single_changes_are_published(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(contacts=120)
+    mirror.run(asked=LIST_ONLY)
+    for row in sandbox.rows("contacts")[:3]:
+        sandbox.edit("contacts", row["id"], email=None)
+    assert mirror.run(asked=LIST_ONLY)["changed"] <= 3
+
+
+def test_a_volatile_field_makes_no_version_each_run(sandbox: Sandbox, mirror: Mirror) -> None:
+    """The service adds an address whose signature changes with each response."""
+    sandbox.fill(contacts=30)
+    sandbox.set_dialect(shown_forms="mobile_phone=volatile+renamed:link")
+    for _ in range(4):
+        mirror.run(asked=LIST_ONLY)
+    assert mirror.run(asked=LIST_ONLY)["changed"] == 0
