@@ -163,6 +163,26 @@ def health(
 
 
 @app.command()
+def accept_invalid(
+    url: Url,
+    resource: Annotated[str, typer.Argument(help="Table of the rows.")],
+    field: Annotated[str, typer.Argument(help="Invalid field; empty for the whole row.")],
+    code: Annotated[str, typer.Argument(help="Code of the error.")],
+    name: Annotated[str, typer.Option(callback=_given, help="Who accepts the rows.")],
+) -> None:
+    """Accept rows that stay invalid, so that their alarm closes.
+
+    Exits with 1 if there are no such rows.
+    """
+    from bms_flows.monitoring import quarantine_alarms
+
+    with connected(url) as engine, engine.begin() as connection:
+        rows = quarantine_alarms.accept(connection, resource, field, code, name)
+    show(f"{rows} rows accepted.")
+    raise typer.Exit(0 if rows else NOTHING_FOUND)
+
+
+@app.command()
 def rebuild(url: Url, data_root: DataRoot, as_json: Json = False) -> None:
     """Reload the invoice tables from the stored responses, in one transaction.
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import Connection
 
-from bms.records import ClientInvoice
+from bms.records import ClientInvoice, described
 from bms.responses import Rows
 from bms_flows.invoices.decode import CODE_NAMES
 from bms_flows.invoices.load import Loader
@@ -22,11 +22,7 @@ from bms_warehouse.queries.invoices import of_other_entities
 from bms_warehouse.tables import client_invoice, superseded
 
 REQUIRED = (ClientInvoice.KEY, *ClientInvoice.amounts())
-FIELDS = tuple(
-    each.encode_name
-    for each in msgspec.structs.fields(ClientInvoice)
-    if each.encode_name not in REQUIRED
-)
+FIELDS = tuple(name for name in described(ClientInvoice) if name not in REQUIRED)
 """Fields that may be empty; a row without a required field is quarantined."""
 OPTIONAL = tuple(name for name in FIELDS if name not in CODE_NAMES)
 """Without the names of codes, which depend on the language."""
@@ -186,7 +182,6 @@ class RowFacts:
     """New or changed rows of days outside their window."""
     not_accepted: Sequence[frozenset[date]] = ()
     """Quarantined rows that no published load has quarantined with the same content."""
-    quarantined: int = 0
     rows_read: int = 0
 
 
@@ -256,7 +251,7 @@ def _add_rows(profile: Profile, rows: RowFacts, counter: RowCounter) -> None:
     outside = sum(part.share.found for part in counter.elsewhere)
     profile.add("outside", outside, counter.rows, _days(counter.elsewhere))
     not_accepted: frozenset[date] = frozenset().union(*rows.not_accepted)
-    profile.add("quarantined", rows.quarantined, rows.rows_read, not_accepted)
+    profile.add("quarantined", len(rows.not_accepted), rows.rows_read, not_accepted)
 
 
 def _add_missing(profile: Profile, lost: LostRows) -> None:

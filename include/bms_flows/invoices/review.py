@@ -97,7 +97,7 @@ async def review_load(
     today = history.local_date(transform.read_at, settings.time_zone)
     days = {day: each.invoices for day, each in transform.complete_days.items()}
     findings = [
-        *(each for each in judge(profile, known.days.earlier) if _is_open(each)),
+        *judge(profile, known.days.earlier),
         *day_findings(days, known.days, today=today),
         *currency_findings(transform.totals.currencies, known),
     ]
@@ -130,11 +130,6 @@ def profile_of(
         loader,
         foreign_share(committed, transform.rows, transform.id_entity),
     )
-
-
-def _is_open(finding: Finding) -> bool:
-    """Return whether a finding concerns rows that no operator has accepted."""
-    return finding.measure != "quarantined" or bool(finding.days)
 
 
 async def _end_date_excluded(

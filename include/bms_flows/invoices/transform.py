@@ -143,7 +143,6 @@ class Transform:
                 if each.outside
             ],
             not_accepted=[frozenset(each.days) for each in not_accepted],
-            quarantined=self.counts.quarantined,
             rows_read=self.counts.rows_read,
         )
 

@@ -46,11 +46,11 @@ class ListDiff:
     rotation: Container[Key]
     """Rows whose details are read again although the rows are unchanged."""
     day: date
-    volatile: frozenset[str]
-    """Unknown fields that are left out, because they change with every response."""
     responses: ResponseFiles
     stage: Callable[[Sequence[ListItem]], Awaitable[None]]
     """Stages a chunk of new or changed rows; a later state of a row replaces an earlier one."""
+    volatile: frozenset[str] = frozenset()
+    """Unknown fields that are left out, because they change with every response."""
     invalid: set[Key] = field(default_factory=set)
     """Rows of the lists that the mirror cannot store."""
     invalid_details: set[Key] = field(default_factory=set)

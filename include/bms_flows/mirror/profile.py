@@ -40,7 +40,7 @@ def mirror_profile(
         conditions[f"{name}.empty"] = f'{UNKNOWN}{read} and a."{name}" is null'
     found = changes.staged(connection, resource.table, conditions)
     profile = Profile()
-    profile.add("quarantined", quarantined, rows_read)
+    profile.add("invalid", quarantined, rows_read)
     profile.add(REMOVED, removed, current)
     profile.add("deleted", found["deleted"], current)
     lost = [name for name in columns if found[f"{name}.lost"]]

@@ -187,9 +187,9 @@ class _MirrorRun:
             self.reads,
             AllKeys() if self.options.full and self.reads else {*due},
             self.at.date(),
-            self._volatile(),
             responses,
             self.staging.listed,
+            self._volatile(),
         )
 
     def _volatile(self) -> frozenset[str]:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection, select
 
 from bms_flows.catalog import FLOWS
-from bms_flows.monitoring import alarms, drop_alarms
+from bms_flows.monitoring import alarms, drop_alarms, quarantine_alarms
 from bms_flows.monitoring.alarms import Alarm, Extent, span
 from bms_flows.monitoring.freshness import BY_SEVERITY, Freshness, read_freshness
 from bms_flows.runtime.notice import Links
@@ -37,6 +37,7 @@ def check_targets(
         alarms.recover(connection, subject)
     for subject in drop_alarms.over(connection, open_alarms.values()):
         alarms.recover(connection, subject)
+    quarantine_alarms.check(connection, open_alarms.values())
     return found
 
 

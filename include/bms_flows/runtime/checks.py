@@ -72,7 +72,9 @@ MEASURES: Final[Mapping[str, Measure]] = {
     "duplicates": Measure("duplicate_ids", "{found} rows", usual=0, least=1, steps=False),
     "elsewhere": Measure("outside_window", "{found} rows", usual=0, least=1, steps=False),
     "missing": Measure("drop", "{found} of {of}"),
-    "quarantined": Measure("many_quarantined", "{found} of {of} rows", "state"),
+    "quarantined": Measure("many_quarantined", "{found} of {of} rows"),
+    # A mirror doesn't record which of its invalid rows were accepted.
+    "invalid": Measure("many_quarantined", "{found} of {of} rows", "state"),
     "outside": Measure(
         "outside_window", "{found} of {of} rows", usual=0.1, strength=20, least=5, steps=False
     ),

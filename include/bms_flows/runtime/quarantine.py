@@ -5,13 +5,17 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from datetime import date, datetime, timedelta
+from typing import Any
 
 from sqlalchemy import (
     ARRAY,
     ColumnElement,
     Connection,
+    Integer,
     Text,
     any_,
+    case,
+    cast,
     delete,
     func,
     literal,
@@ -143,10 +147,16 @@ def save(
     if not values:
         return
     statement = insert(quarantine)
-    renewed = {
+    renewed: dict[str, Any] = {
         name: statement.excluded[name]
         for name in ("code", "field", "raw", "first_day", "last_day", "step_run_id", "last_seen_at")
     }
+    another = quarantine.c.step_run_id != statement.excluded.step_run_id
+    same = (quarantine.c.code == statement.excluded.code) & quarantine.c.field.is_not_distinct_from(
+        statement.excluded.field
+    )
+    renewed["loads"] = case((same, quarantine.c.loads + cast(another, Integer)), else_=1)
+    renewed["accepted_by"] = case((same, quarantine.c.accepted_by), else_=None)
     connection.execute(
         statement.on_conflict_do_update(
             index_elements=[column.name for column in quarantine.primary_key], set_=renewed

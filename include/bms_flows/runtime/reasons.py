@@ -128,6 +128,10 @@ ALARMS = {
         "The list kept changing during each read: no row was marked as missing.",
         "Schedule the DAG for an hour with fewer changes.",
     ),
+    "rows_stay_invalid": Reason(
+        "Three loads in a row could not store these rows: the warehouse keeps their former state.",
+        "Correct the field in the service, or accept the rows: bms accept-invalid.",
+    ),
     "partial": Reason(
         "Work is left: rows of a drop, or requests of an audit.",
         "Read the drop's report, or the task's log, for what is left and why.",

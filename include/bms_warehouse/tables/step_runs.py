@@ -179,5 +179,13 @@ quarantine = Table(
         nullable=False,
         comment="Latest time at which the row was invalid.",
     ),
+    Column(
+        "loads",
+        Integer,
+        nullable=False,
+        server_default="1",
+        comment="Consecutive loads that returned the row as invalid.",
+    ),
+    Column("accepted_by", TEXT, comment="Who accepted that the row stays invalid; null: no one."),
     comment="Invalid rows; a later valid read removes a row.",
 )

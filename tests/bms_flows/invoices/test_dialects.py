@@ -55,6 +55,7 @@ IRRELEVANT = {
     "time_zone": "covered by the connection's time_zone, see test_time_zone",
     "range_date": "see test_range_date",
     "rate_limit": "see test_faults: 429",
+    "entity_ignored": "see test_implausible_service",
     "retry_after": "see test_faults: 429 and 503",
     **dict.fromkeys(
         (

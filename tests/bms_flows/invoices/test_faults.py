@@ -42,7 +42,8 @@ OF_CREATION_OR_PAGES = {
     "read_only",
     "rate_limit",  # 429 to a reader, as tested by that name
 }
-SILENT = set(CORRUPTIONS)
+SILENT = {*CORRUPTIONS, "stale_response"}
+"""Held by the checks of loads."""
 CONTRADICTIONS = set(BUGS)
 """Seen only by who asks twice in different ways: the reconciliation."""
 

@@ -81,6 +81,8 @@ create table bms.quarantine ( -- Invalid rows; a later valid read removes a row.
     step_run_id bigint not null, -- Latest step run that returned the row.
     first_seen_at timestamptz not null, -- Time of quarantine.
     last_seen_at timestamptz not null, -- Latest time at which the row was invalid.
+    loads integer default '1' not null, -- Consecutive loads that returned the row as invalid.
+    accepted_by text, -- Who accepted that the row stays invalid; null: no one.
     constraint pk_quarantine primary key (resource, id_entity, row_key)
 );
 
@@ -741,7 +743,7 @@ begin
     grant select on bms.employee to bms_private_reader;
     -- </resource_grants>
     -- Without the verbatim row.
-    grant select (resource, id_entity, row_key, code, field, first_day, last_day, step_run_id, first_seen_at, last_seen_at)
+    grant select (resource, id_entity, row_key, code, field, first_day, last_day, step_run_id, first_seen_at, last_seen_at, loads)
         on bms.quarantine to bms_analyst;
     grant select on all tables in schema bms_private to bms_private_reader;
 exception when insufficient_privilege then
