@@ -1,229 +1,152 @@
-"""Simulation of losses and clean runs, judged by the checks of a load.
+"""Losses and clean years of simulated companies, loaded by the flow and judged by its checks.
 
     python -m proofs.losses_invoices
 
-A company's days vary by more than chance (each day's volume by a standard deviation of 20 %,
-then Poisson), with weekends and French holidays without invoices. A daily run reads the last 35 days
-in requests of a week. A loss hits one response of a run. Undetectable losses lower the share: it
-covers all responses, including the newest.
+Each night reads the last 35 days over HTTP and publishes into PostgreSQL, as the flow does. A loss
+begins after a year of history and stays; it is found in the first night that holds days. A held clean
+night is accepted at once, as an operator would.
 """
 
 import argparse
-import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from datetime import date
+import sys
+from collections import Counter
+from datetime import UTC, date, datetime, time
 
-from bms_flows.invoices.history import Holidays
-from bms_flows.invoices.validate import (
-    SATURDAY,
-    History,
-    LoadSummary,
-    Tolerance,
-    WindowSummary,
-    validate,
-)
-from bms_flows.runtime.settings import FlowSettings
-from bms_flows.runtime.windows import DAY, Window
+from sqlalchemy import Connection
+
+from bms_flows.invoices import run
+from bms_flows.runtime.windows import Window
+from bms_warehouse.database import connect
+from proofs.companies import DAY, LOSSES, PROFILES, CompanyProfile, Loss, Row, SimulatedCompany
+from tests.bms_flows.invoices.listed import Company, ListedInvoices, serving
 from tests.support.published import stamp
+from tests.support.warehouse_server import WarehouseServer, warehouse_server
 
-BEGIN = date(2024, 9, 2)
-CURRENCIES = {"EUR": 0.92, "USD": 0.05, "CHF": 0.03}
-VOLUMES = (12, 100, 1000)
-TRIALS = 400
-CLEAN_RUNS = 200
-SEEDS = 10
-
-Counts = dict[date, int]
-Loss = Callable[["Answer", random.Random], None]
+HISTORY_FROM, FIRST_NIGHT = date(2022, 1, 3), date(2023, 1, 9)
+WARM_UP, MOST_NIGHTS, STARTS = 21, 20, (0, 9, 17)
+YEARS = {"August closure": 3, "price rise": 3, "takeover": 3, "import": 3}
+OTHER_YEARS = 4
 
 
-@dataclass
-class Answer:
-    """What a request returned, by day; and what is wrong in it that no count shows."""
+class Nights:
+    """Nightly loads of a simulated company."""
 
-    window: Window
-    days: Counts
-    duplicates: int = 0
-    amounts_differ: int = 0
+    def __init__(self, company: Company, truth: SimulatedCompany) -> None:
+        self.company, self.truth = company, truth
+        self.loss: Loss | None = None
+        self.night = 0
+        self.today = FIRST_NIGHT
+        company.service.listed = self._listed  # type: ignore[method-assign]
+        setattr(run, "clock", self._clock)  # noqa: B010 - mypy allows no assignment
 
+    def _listed(self, window: Window) -> list[Row]:
+        rows = self.truth.listed(self.today, window.start, window.end)
+        return self.loss(rows, self.night, self.today) if self.loss and rows else rows
 
-@dataclass
-class Company:
-    """The invoices of each day, in the service and in the warehouse."""
+    def _clock(self, _: Connection) -> datetime:
+        """Return the morning after the newest day instead of the database's time."""
+        return datetime.combine(self.today + DAY, time(4), UTC)
 
-    per_day: int
-    draws: random.Random
-    lulls: bool = False
-    truth: Counts = field(default_factory=dict)
-    stored: Counts = field(default_factory=dict)
+    def load(self, day: date, start: date | None = None) -> str:
+        """Load up to a day; return the text of what is held, empty if nothing is."""
+        self.today = day
+        return self.company.held(start or day - 34 * DAY, day)
 
-    def __post_init__(self) -> None:
-        self.free = Holidays("FR")
-        for n in range(800):
-            day = BEGIN + n * DAY
-            self.truth[day] = self._invoices(day)
+    def clean(self, first: date, count: int) -> Counter[str]:
+        """Load clean nights and accept what is held; return the held nights by month and check."""
+        held: Counter[str] = Counter()
+        for n in range(count):
+            if message := self.load(first + n * DAY):
+                codes = {
+                    line[2:].partition(" ")[0] for line in message.splitlines() if line[:2] == "- "
+                }
+                held[f"{first + n * DAY}: {', '.join(sorted(codes))}"] += 1
+                self.company.accept()
+        return held
 
-    def _invoices(self, day: date) -> int:
-        if day in self.free:
-            return 0
-        share = 0.05 if day.weekday() >= SATURDAY else 1.0
-        if self.lulls:
-            share *= _lull(day, self.free)
-        mean = self.draws.gammavariate(25, self.per_day * share / 25)
-        # A binomial of many approximates Poisson.
-        return sum(self.draws.random() < mean / 4000 for _ in range(4000))
-
-    def answers(self, today: date) -> list[Answer]:
-        """Return what the run of `today` gets when nothing is lost."""
-        tail = Window(today - FlowSettings.lookback_days * DAY, today - DAY)
-        pieces = tail.cut(FlowSettings.window_days)
-        return [Answer(piece, {day: self.truth[day] for day in piece}) for piece in pieces]
-
-    def violations(self, today: date, answers: list[Answer]) -> list[str]:
-        """Return what the checks make of a run's answers."""
-        found_days = {day: count for each in answers for day, count in each.days.items()}
-        rows = sum(found_days.values())
-        windows = [
-            WindowSummary(
-                each.window,
-                stored=sum(self.stored.get(day, 0) for day in each.window),
-                missing=sum(
-                    max(0, self.stored.get(day, 0) - each.days[day]) for day in each.window
-                ),
-            )
-            for each in answers
-        ]
-        duplicates = [frozenset(each.window) for each in answers for _ in range(each.duplicates)]
-        found = LoadSummary(
-            rows_read=rows + len(duplicates),
-            quarantined=len(duplicates),
-            not_accepted=duplicates,
-            duplicates=duplicates,
-            amounts_differ=[
-                frozenset(each.window) for each in answers for _ in range(each.amounts_differ)
-            ],
-            days=found_days,
-            windows=windows,
-            currencies={name: {*found_days} for name in self._currencies(rows)},
-        )
-        before = sum(self.stored.get(day, 0) for day in found_days)
-        day = min(found_days)
-        stored = {name: {day: count} for name, count in self._currencies(before).items()}
-        known = History(self.stored, frozenset(CURRENCIES), stored)
-        violations = validate(found, known, holidays=self.free, today=today, tolerance=Tolerance())
-        return [violation.code for violation in violations]
-
-    def keep(self, answers: list[Answer]) -> None:
-        """Publish."""
-        for each in answers:
-            self.stored |= each.days
-
-    def _currencies(self, rows: int) -> dict[str, int]:
-        return {name: round(rows * share) for name, share in CURRENCIES.items() if rows * share > 1}
+    def nights_until_held(self, loss: Loss, first: date) -> int | None:
+        """Return in which night of a loss days are held; None if in none."""
+        self.loss = loss
+        for self.night in range(MOST_NIGHTS):
+            if self.load(first + self.night * DAY):
+                return self.night + 1
+        return None
 
 
-def _lull(day: date, free: object) -> float:
-    if day.month == 8:  # noqa: PLR2004 - August
-        return 0.5
-    if (day.month, day.day) >= (12, 24) or (day.month, day.day) <= (1, 2):
-        return 0.3
-    bridge = day.weekday() == SATURDAY - 1 and day - DAY in free  # type: ignore[operator]  # a set
-    return 0.4 if bridge else 1.0
+def started(server: WarehouseServer, service: ListedInvoices, truth: SimulatedCompany) -> Nights:
+    """Return the nights of a company whose warehouse has a year of history."""
+    company = Company(connect(server.warehouse()), server.folder / truth.profile.name, service)
+    nights = Nights(company, truth)
+    nights.load(FIRST_NIGHT - DAY, HISTORY_FROM)
+    company.accept()
+    return nights
 
 
-def empty_list(answer: Answer, _: random.Random) -> None:
-    """Answer with an empty 200."""
-    answer.days = dict.fromkeys(answer.days, 0)
+def clean_years(server: WarehouseServer, service: ListedInvoices) -> None:
+    """Print the held nights of clean years."""
+    print("\n| company | years | held nights | which |\n| --- | ---: | ---: | --- |", flush=True)
+    total = years = 0
+    for profile in PROFILES:
+        count = YEARS.get(profile.name, OTHER_YEARS)
+        last = FIRST_NIGHT + count * 365 * DAY
+        nights = started(server, service, SimulatedCompany(profile, HISTORY_FROM, last))
+        held = nights.clean(FIRST_NIGHT, count * 365)
+        years, total = years + count, total + held.total()
+        print(f"| {profile.name} | {count} | {held.total()} | {'; '.join(held)} |", flush=True)
+        nights.company.warehouse.dispose()
+    print(f"| all | {years} | {total} | {total / years:.2f} a year |", flush=True)
 
 
-def short_list(answer: Answer, _: random.Random) -> None:
-    """Truncate the array: the first half came, in the order of days."""
-    left = sum(answer.days.values()) // 2
-    for day in answer.window:
-        answer.days[day] = min(answer.days[day], left)
-        left -= answer.days[day]
+def cell(
+    server: WarehouseServer, service: ListedInvoices, profile: CompanyProfile, base: str, loss: str
+) -> str:
+    """Return in which night a loss is found, the median and worst of its starts."""
+    found = []
+    for start in STARTS:
+        copy = server.warehouse(base)
+        last = FIRST_NIGHT + (WARM_UP + MOST_NIGHTS + 40) * DAY
+        truth = SimulatedCompany(profile, HISTORY_FROM, last)
+        company = Company(connect(copy), server.folder / profile.name, service, number=1000)
+        nights = Nights(company, truth)
+        night = nights.nights_until_held(LOSSES[loss], FIRST_NIGHT + (WARM_UP + start) * DAY)
+        found.append(night or MOST_NIGHTS + 1)
+        company.warehouse.dispose()
+        server.drop(copy)
+    texts = [str(night) if night <= MOST_NIGHTS else "none" for night in sorted(found)]
+    return texts[0] if len({*texts}) == 1 else f"{texts[1]} ({texts[-1]})"
 
 
-def missing_day(answer: Answer, draws: random.Random) -> None:
-    """Leave out one day that has invoices."""
-    answer.days[draws.choice([day for day, count in answer.days.items() if count])] = 0
+def losses(server: WarehouseServer, service: ListedInvoices, names: list[str]) -> None:
+    """Print in which night each loss is found."""
+    print("\n| loss |", " | ".join(each.name for each in PROFILES), "|")
+    print("| --- |" + " ---: |" * len(PROFILES), flush=True)
+    bases = {}
+    for profile in PROFILES:
+        last = FIRST_NIGHT + (WARM_UP + MOST_NIGHTS + 40) * DAY
+        nights = started(server, service, SimulatedCompany(profile, HISTORY_FROM, last))
+        nights.clean(FIRST_NIGHT, WARM_UP)
+        url = nights.company.warehouse.url.render_as_string(hide_password=False)
+        bases[profile] = url
+        nights.company.warehouse.dispose()
+    for name in names:
+        cells = [cell(server, service, profile, base, name) for profile, base in bases.items()]
+        print(f"| {name} |", " | ".join(cells), "|", flush=True)
 
 
-def duplicate_row(answer: Answer, _: random.Random) -> None:
-    """Send one row twice."""
-    answer.duplicates = 1
-
-
-def wrong_amount(answer: Answer, _: random.Random) -> None:
-    """Send one gross amount that is off by a cent."""
-    answer.amounts_differ = 1
-
-
-LOSSES: tuple[Loss, ...] = (empty_list, short_list, missing_day, duplicate_row, wrong_amount)
-
-
-def runs(company: Company, first: date, count: int) -> Iterator[tuple[date, list[Answer]]]:
-    """Yield daily runs and publish each; the warehouse knows ten weeks before the first."""
-    company.stored = {day: n for day, n in company.truth.items() if day < first - DAY}
-    for n in range(count):
-        today = first + n * DAY
-        answers = company.answers(today)
-        yield today, answers
-        company.keep(company.answers(today))
-
-
-def noticed(per_day: int, loss: Loss, *, newest: bool) -> float:
-    """Return the share noticed, over seeded trials; `newest`: in the last answer, else in the others."""
-    draws = random.Random(f"{per_day} {loss.__name__}")  # noqa: S311 - a simulation
-    company = Company(per_day, draws)
-    seen = trials = 0
-    for today, answers in runs(company, BEGIN + 90 * DAY, TRIALS):
-        hit = answers[-1] if newest else draws.choice(answers[:-1])
-        if any(hit.days.values()):
-            loss(hit, draws)
-            trials += 1
-            seen += bool(company.violations(today, answers))
-    return seen / trials
-
-
-def false_alarms(per_day: int, first: date, *, lulls: bool) -> tuple[int, dict[str, int]]:
-    """Return how many of the clean runs were held, over all seeds, and by which checks."""
-    alarms, codes = 0, dict[str, int]()
-    for seed in range(SEEDS):
-        company = Company(per_day, random.Random(seed), lulls)  # noqa: S311 - a simulation
-        for today, answers in runs(company, first, CLEAN_RUNS):
-            violations = company.violations(today, answers)
-            alarms += bool(violations)
-            for code in violations:
-                codes[code] = codes.get(code, 0) + 1
-    return alarms, codes
-
-
-def main() -> None:
+def main() -> int:
     """Print both tables."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    print(f"# Losses in answers of invoices\n\n{stamp()}\n")
-    heads = [f"{n} a day, {where}" for n in VOLUMES for where in ("older answer", "newest")]
-    print("| loss |", " | ".join(heads), "|\n| --- |" + " ---: |" * len(heads))
-    for loss in LOSSES:
-        shares = [noticed(n, loss, newest=newest) for n in VOLUMES for newest in (False, True)]
-        print(f"| {loss.__name__} |", " | ".join(f"{share:.1%}" for share in shares), "|")
-    print(
-        "\n| clean runs | invoices a day | runs | held | by |\n| --- | ---: | ---: | ---: | --- |"
-    )
-    spring, winter = date(2025, 3, 1), date(2025, 9, 15)
-    for name, first, lulls in (
-        ("March to September", spring, False),
-        ("September to April", winter, False),
-        ("with August and bridge days at half", spring, True),
-        ("with Christmas at a third", winter, True),
-    ):
-        for per_day in VOLUMES:
-            alarms, codes = false_alarms(per_day, first, lulls=lulls)
-            by = ", ".join(f"{code} {times}" for code, times in codes.items())
-            print(f"| {name} | {per_day} | {SEEDS * CLEAN_RUNS} | {alarms} | {by} |")
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--only", choices=("clean", "losses"))
+    options.add_argument("--loss", action="append", choices=[*LOSSES], default=[])
+    given = options.parse_args()
+    print(f"# Losses in responses of invoices\n\n{stamp()}")
+    with warehouse_server() as server, serving() as service:
+        if given.only != "clean":
+            losses(server, service, given.loss or [*LOSSES])
+        if given.only != "losses":
+            clean_years(server, service)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

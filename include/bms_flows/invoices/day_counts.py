@@ -112,17 +112,20 @@ class DayHistory:
             low = min(low, mean(since[-USUAL_WEEKS:])) if since else low
         return low * self._entered((today - day).days), high
 
-    def shape(self, low: float) -> float:
-        """Return how little counts vary, from the published days of the last weeks."""
-        if not self._ratios or low <= 0:
+    def shape(self, days: int) -> float:
+        """Return how little the count of several days varies, from the published days of the last weeks.
+
+        The variation of single days averages out over several days.
+        """
+        if not self._ratios:
             return SCATTER**-2
         beyond_chance = mean((ratio - 1) ** 2 - 1 / usual for ratio, usual in self._ratios)
-        return max(beyond_chance, SCATTER**2) ** -1
+        return max(beyond_chance / days, SCATTER**2) ** -1
 
     @cached_property
     def _ratios(self) -> list[tuple[float, float]]:
-        """Counts of the latest working days relative to their weekday's median, and this median."""
-        latest = sorted((d for d in self.days if self.working(d)), reverse=True)[: 5 * USUAL_WEEKS]
+        """Counts of the latest ordinary days relative to their weekday's median, and this median."""
+        latest = sorted(filter(self._ordinary, self.days), reverse=True)[: 5 * USUAL_WEEKS]
         by_weekday = {
             w: [self.days[d] for d in latest if d.weekday() == w] for w in range(SATURDAY)
         }
@@ -132,6 +135,10 @@ class DayHistory:
             for d in latest
             if usual[d.weekday()] and self.days[d]
         ]
+
+    def _ordinary(self, day: date) -> bool:
+        """Return whether a day is a working day whose position in the month says nothing."""
+        return self.working(day) and all(self._distance(day, step) >= EDGE for step in (1, -1))
 
     def _position_in_month(self, day: date) -> float | None:
         """Return the median count at a day's position at the end or start of other months."""
@@ -218,7 +225,7 @@ def _low(found: Mapping[date, int], known: DayHistory, today: date) -> Iterator[
             if len(days) < span:
                 break
             together, low = sum(found[d] for d in days), sum(expected[d] for d in days)
-            if at_most(together, low, known.shape(low)) < CHANCE:
+            if at_most(together, low, known.shape(span)) < CHANCE:
                 where = f"{invoices} on {day}, usually about {expected[day]:.3g}"
                 if span > 1:
                     where = (
@@ -241,7 +248,7 @@ def _high(found: Mapping[date, int], known: DayHistory, today: date) -> Iterator
         high = max(usual[1], before or 0)
         if invoices <= HIGH * high + HIGH_ROWS:
             continue
-        if at_least(invoices, max(high, 0.5), known.shape(high)) < CHANCE:
+        if at_least(invoices, max(high, 0.5), known.shape(1)) < CHANCE:
             where = f"{invoices} on {day}, usually about {high:.3g}"
             yield Finding("more_than_usual", where, frozenset([day]), MANY)
 

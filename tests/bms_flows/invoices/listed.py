@@ -19,8 +19,9 @@ from bms.client import Client
 from bms.settings import ClientSettings
 from bms_flows.invoices.acceptance import accept_unit
 from bms_flows.invoices.planning import held_loads
-from bms_flows.invoices.run import LoadHeld, extract_unit
+from bms_flows.invoices.run import extract_unit
 from bms_flows.invoices.units import Unit
+from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
