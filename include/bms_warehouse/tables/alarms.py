@@ -1,67 +1,37 @@
 """Table of alarms with their notifications."""
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, Identity, Index, Integer, Table, text
+from sqlalchemy import BigInteger, CheckConstraint, Identity, Index, Integer, Table, text
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from bms_warehouse.tables.schema import METADATA, TEXT, TIMESTAMP
+from bms_warehouse.tables.schema import METADATA, TEXT, TIMESTAMP, column, optional
 
 alarm = Table(
     "alarm",
     METADATA,
-    Column(
-        "id", BigInteger, Identity(always=True), primary_key=True, comment="Number of the alarm."
-    ),
-    Column(
-        "subject", TEXT, nullable=False, comment="Object with the problem; for a flow its DAG id."
-    ),
-    Column(
-        "code", TEXT, nullable=False, comment="Code of the problem, explained in docs/runbook.md."
-    ),
-    Column(
-        "detail",
-        TEXT,
-        nullable=False,
-        comment="Observation in figures and days, without personal data.",
-    ),
-    Column("flow", TEXT, comment="DAG id of the flow concerned."),
-    Column("dag_run_id", TEXT, comment="Airflow DAG run that shows the problem."),
-    Column("since", TIMESTAMP, nullable=False, comment="Start of the problem."),
-    Column("raised_at", TIMESTAMP, nullable=False, comment="Time of detection."),
-    Column("notified_at", TIMESTAMP, comment="Time at which a channel accepted the notification."),
-    Column(
+    column("id", BigInteger, "Number of the alarm.", Identity(always=True), primary_key=True),
+    column("subject", TEXT, "Object with the problem; for a flow its DAG id."),
+    column("code", TEXT, "Code of the problem, explained in docs/runbook.md."),
+    column("detail", TEXT, "Observation in figures and days, without personal data."),
+    optional("flow", TEXT, "DAG id of the flow concerned."),
+    optional("dag_run_id", TEXT, "Airflow DAG run that shows the problem."),
+    column("since", TIMESTAMP, "Start of the problem."),
+    column("raised_at", TIMESTAMP, "Time of detection."),
+    optional("notified_at", TIMESTAMP, "Time at which a channel accepted the notification."),
+    column(
         "aspects",
         ARRAY(TEXT),
-        nullable=False,
+        "Details of the problem: codes, entities. A new aspect causes an update notification.",
         server_default="{}",
-        comment="Details of the problem: codes, entities. A new aspect causes an update notification.",
     ),
-    Column(
-        "size",
-        Integer,
-        nullable=False,
-        server_default="0",
-        comment="Number of rows affected; 0 if the alarm counts none.",
+    column(
+        "size", Integer, "Number of rows affected; 0 if the alarm counts none.", server_default="0"
     ),
-    Column(
-        "notified_aspects",
-        ARRAY(TEXT),
-        nullable=False,
-        server_default="{}",
-        comment="Aspects already notified.",
-    ),
-    Column(
-        "notified_size",
-        Integer,
-        nullable=False,
-        server_default="0",
-        comment="Largest size already notified.",
-    ),
-    Column("update_notified_at", TIMESTAMP, comment="Time of the latest update notification."),
-    Column("recovered_at", TIMESTAMP, comment="End of the problem; null while the alarm is open."),
-    Column(
-        "recovery_reason", TEXT, comment="Reason for closing the alarm other than a passed check."
-    ),
-    Column("recovery_notified_at", TIMESTAMP, comment="Time of the recovery notification."),
+    column("notified_aspects", ARRAY(TEXT), "Aspects already notified.", server_default="{}"),
+    column("notified_size", Integer, "Largest size already notified.", server_default="0"),
+    optional("update_notified_at", TIMESTAMP, "Time of the latest update notification."),
+    optional("recovered_at", TIMESTAMP, "End of the problem; null while the alarm is open."),
+    optional("recovery_reason", TEXT, "Reason for closing the alarm other than a passed check."),
+    optional("recovery_notified_at", TIMESTAMP, "Time of the recovery notification."),
     CheckConstraint(
         "recovery_notified_at is null or (notified_at is not null and recovered_at is not null)",
         name="notified",

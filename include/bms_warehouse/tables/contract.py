@@ -1,31 +1,22 @@
 """Table of the service contract: observed behaviour that the interface does not specify."""
 
-from sqlalchemy import CheckConstraint, Column, Table
+from sqlalchemy import CheckConstraint, Table
 from sqlalchemy.dialects.postgresql import JSONB
 
-from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP
+from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP, column, optional
 
 contract = Table(
     "contract",
     METADATA,
-    Column(
-        "finding", TEXT, primary_key=True, comment="Name of the question, such as page_size_limit."
-    ),
-    Column("since", TIMESTAMP, primary_key=True, comment="First observation."),
-    Column("state", TEXT, nullable=False, comment="known or undetermined."),
-    Column("value", JSONB, comment="Observed behaviour; null while undetermined."),
-    Column(
-        "summary", TEXT, nullable=False, comment="The same in a sentence, or the reason why not."
-    ),
-    Column("setting", TEXT, comment="Setting that depends on the behaviour."),
-    Column("advice", TEXT, comment="Value to set if the setting contradicts the behaviour."),
-    Column("last_seen_at", TIMESTAMP, nullable=False, comment="Latest observation."),
-    Column(
-        "step_run_id",
-        BIGINT,
-        nullable=False,
-        comment="Step run of the latest observation.",
-    ),
+    column("finding", TEXT, "Name of the question, such as page_size_limit.", primary_key=True),
+    column("since", TIMESTAMP, "First observation.", primary_key=True),
+    column("state", TEXT, "known or undetermined."),
+    optional("value", JSONB, "Observed behaviour; null while undetermined."),
+    column("summary", TEXT, "The same in a sentence, or the reason why not."),
+    optional("setting", TEXT, "Setting that depends on the behaviour."),
+    optional("advice", TEXT, "Value to set if the setting contradicts the behaviour."),
+    column("last_seen_at", TIMESTAMP, "Latest observation."),
+    column("step_run_id", BIGINT, "Step run of the latest observation."),
     CheckConstraint("state in ('known', 'undetermined')", name="state"),
     comment="Observed behaviour that the interface does not specify; the latest row of each finding is current.",
 )

@@ -2,7 +2,11 @@
 
 from sqlalchemy import Column, ForeignKeyConstraint, Index, MetaData, PrimaryKeyConstraint, Table
 
-from bms_warehouse.tables.schema import TIMESTAMP
+from bms_warehouse.tables.schema import (
+    TIMESTAMP,
+    column,
+    optional,
+)
 
 VIEWS = MetaData()
 """Views that are queried like tables; their `info["query"]` is their definition."""
@@ -27,7 +31,7 @@ def with_history(table: Table, *indexes: Index) -> Table:
         f"{table.name}_superseded",
         table.metadata,
         *[Column(c.name, c.type, nullable=c.nullable, comment=c.comment) for c in table.columns],
-        Column("_superseded_at", TIMESTAMP, nullable=False, comment=_SUPERSEDED_AT),
+        column("_superseded_at", TIMESTAMP, _SUPERSEDED_AT),
         PrimaryKeyConstraint(*key, "_version"),
         # Without it, a row deleted by hand would leave versions of a row that does not exist.
         ForeignKeyConstraint(key, [table.columns[name] for name in key]),
@@ -41,7 +45,7 @@ def with_history(table: Table, *indexes: Index) -> Table:
             Column(c.name, c.type, primary_key=c.primary_key, comment=c.comment)
             for c in earlier.columns
         ],
-        Column("_observed_at", TIMESTAMP, comment=_OBSERVED_AT),
+        optional("_observed_at", TIMESTAMP, _OBSERVED_AT),
         schema=table.schema,
         comment=f"History of {label} rows, from _version 1: a view of earlier and current versions.",
         info={

@@ -15,7 +15,9 @@ from bms_warehouse.tables.schema import (
     TIMESTAMP,
     TYPES,
     audit_columns,
+    column,
     field,
+    optional,
 )
 
 
@@ -38,17 +40,15 @@ CLIENT_INVOICE_FIELDS = tuple(column.name for column in _fields())
 def _added() -> list[Column[Any]]:
     return [
         *audit_columns(copied=True),
-        Column(
+        optional(
             "_day",
             Date(),
-            nullable=True,
-            comment="Day under which the service lists the invoice: its BMS_INVOICE_RANGE_DATE.",
+            "Day under which the service lists the invoice: its BMS_INVOICE_RANGE_DATE.",
         ),
-        Column(
+        optional(
             "_missing_since",
             TIMESTAMP,
-            nullable=True,
-            comment="First read of the day that did not return the invoice; rows are never deleted.",
+            "First read of the day that did not return the invoice; rows are never deleted.",
         ),
     ]
 
@@ -71,38 +71,27 @@ client_invoice_version = with_history(
 client_invoice_day = Table(
     "client_invoice_day",
     METADATA,
-    Column("id_entity", BIGINT, primary_key=True, autoincrement=False, comment="Entity."),
-    Column("day", Date(), primary_key=True, comment="A day of invoices."),
-    Column("invoices", Integer, nullable=False, comment="Invoices in the latest read."),
-    Column(
+    column("id_entity", BIGINT, "Entity.", primary_key=True, autoincrement=False),
+    column("day", Date(), "A day of invoices.", primary_key=True),
+    column("invoices", Integer, "Invoices in the latest read."),
+    column(
         "open_invoices",
         Integer,
-        nullable=False,
-        comment="Invoices of these that are not canceled and either unpaid or not sent.",
+        "Invoices of these that are not canceled and either unpaid or not sent.",
     ),
-    Column("read_at", TIMESTAMP, nullable=False, comment="Latest complete read of the day."),
-    Column("changed_at", TIMESTAMP, comment="Latest read that changed a row; null until then."),
+    column("read_at", TIMESTAMP, "Latest complete read of the day."),
+    optional("changed_at", TIMESTAMP, "Latest read that changed a row; null until then."),
     comment="Watermark of the extraction: the days read completely.",
 )
 
 client_invoice_lease = Table(
     "client_invoice_lease",
     METADATA,
-    Column("id_entity", BIGINT, nullable=False, comment="Entity of the lease."),
-    Column("days", DATERANGE, nullable=False, comment="Days of the lease."),
-    Column("step_run_id", BIGINT, nullable=False, comment="Step run that holds the lease."),
-    Column(
-        "task",
-        TEXT,
-        nullable=False,
-        comment="Task of that step run; its next attempt takes the lease over.",
-    ),
-    Column(
-        "expires_at",
-        TIMESTAMP,
-        nullable=False,
-        comment="End of the lease; another task may then take over.",
-    ),
+    column("id_entity", BIGINT, "Entity of the lease."),
+    column("days", DATERANGE, "Days of the lease."),
+    column("step_run_id", BIGINT, "Step run that holds the lease."),
+    column("task", TEXT, "Task of that step run; its next attempt takes the lease over."),
+    column("expires_at", TIMESTAMP, "End of the lease; another task may then take over."),
     # Plain GiST supports ranges, not numbers, so a range of one number represents the entity.
     ExcludeConstraint(
         (text("int8range(id_entity, id_entity, '[]')"), "&&"),

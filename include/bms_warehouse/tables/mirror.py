@@ -22,7 +22,9 @@ from bms_warehouse.tables.schema import (
     TEXT,
     TYPES,
     audit_columns,
+    column,
     field,
+    optional,
 )
 
 
@@ -70,37 +72,30 @@ def _fields(columns: Sequence[resources.Column]) -> list[Column[Any]]:
 
 def _own_columns(resource: ResourceDescription) -> list[Column[Any]]:
     """Return our columns of a resource that is mirrored from a list and details."""
-    entity = Column(
-        "_entity",
-        BIGINT,
-        nullable=False,
-        comment=f"Entity whose list returned the {resource.name} last (query parameter).",
+    entity = column(
+        "_entity", BIGINT, f"Entity whose list returned the {resource.name} last (query parameter)."
     )
     return [
-        Column(
+        column(
             "deleted",
             Boolean,
-            nullable=False,
-            comment=f"Whether the {resource.name} is removed; _removal_reason gives the reason.",
+            f"Whether the {resource.name} is removed; _removal_reason gives the reason.",
         ),
         *audit_columns(),
-        Column(
+        optional(
             "_list_hash",
             LargeBinary,
-            nullable=True,
-            comment="Digest of the list item that the row matches; null if no list contained the record.",
+            "Digest of the list item that the row matches; null if no list contained the record.",
         ),
-        Column(
+        column(
             "_detailed",
             Boolean,
-            nullable=False,
-            comment="Whether the detail was read since the list item changed; if not, its fields are older.",
+            "Whether the detail was read since the list item changed; if not, its fields are older.",
         ),
-        Column(
+        optional(
             "_removal_reason",
             TEXT,
-            nullable=True,
-            comment="flagged: deleted by the service's flag; missing: no longer in the service; null: present.",
+            "flagged: deleted by the service's flag; missing: no longer in the service; null: present.",
         ),
         *([entity] if resource.per_entity else []),
         *(

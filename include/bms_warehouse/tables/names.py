@@ -1,17 +1,17 @@
 """Table of code labels by language."""
 
-from sqlalchemy import Column, Table
+from sqlalchemy import Table
 
-from bms_warehouse.tables.schema import METADATA, TEXT, TIMESTAMP
+from bms_warehouse.tables.schema import METADATA, TEXT, TIMESTAMP, column
 
 code_name = Table(
     "code_name",
     METADATA,
-    Column("resource", TEXT, primary_key=True, comment="Table with the code."),
-    Column("field", TEXT, primary_key=True, comment="Column with the code."),
-    Column("code", TEXT, primary_key=True, comment="Code."),
-    Column("language", TEXT, primary_key=True, comment="Requested language, EN or FR."),
-    Column("name", TEXT, nullable=False, comment="Label of the code."),
-    Column("seen_at", TIMESTAMP, nullable=False, comment="Latest read of this label."),
+    column("resource", TEXT, "Table with the code.", primary_key=True),
+    column("field", TEXT, "Column with the code.", primary_key=True),
+    column("code", TEXT, "Code.", primary_key=True),
+    column("language", TEXT, "Requested language, EN or FR.", primary_key=True),
+    column("name", TEXT, "Label of the code."),
+    column("seen_at", TIMESTAMP, "Latest read of this label."),
     comment="Code labels by language.",
 )

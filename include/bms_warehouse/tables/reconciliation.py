@@ -1,75 +1,55 @@
 """Table of audit results for each day or list."""
 
-from sqlalchemy import CheckConstraint, Column, Date, Index, Integer, Table
+from sqlalchemy import CheckConstraint, Date, Index, Integer, Table
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
-from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP
+from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP, column, optional
 
 RECONCILIATION_STATES = ("reconciled", "pending", "not_reconciled", "not_checked")
 
 reconciliation = Table(
     "reconciliation",
     METADATA,
-    Column("resource", TEXT, primary_key=True, comment="Table of the compared rows."),
-    Column(
+    column("resource", TEXT, "Table of the compared rows.", primary_key=True),
+    column(
         "id_entity",
         BIGINT,
+        "Entity; 0 if the resource has none.",
         primary_key=True,
         autoincrement=False,
-        comment="Entity; 0 if the resource has none.",
     ),
-    Column(
-        "day",
-        Date,
-        primary_key=True,
-        comment="Day of the invoices; for a list, day of the audit.",
-    ),
-    Column(
+    column("day", Date, "Day of the invoices; for a list, day of the audit.", primary_key=True),
+    column(
         "part",
         Integer,
+        "Part of a long list, from 1; 1 for a day of invoices.",
         primary_key=True,
         autoincrement=False,
-        comment="Part of a long list, from 1; 1 for a day of invoices.",
     ),
-    Column(
-        "parts", Integer, nullable=False, comment="Number of parts at the latest audit of the list."
-    ),
-    Column(
+    column("parts", Integer, "Number of parts at the latest audit of the list."),
+    column(
         "state",
         TEXT,
-        nullable=False,
-        comment="reconciled; pending: differs from the warehouse until a load or audit decides; "
+        "reconciled; pending: differs from the warehouse until a load or audit decides; "
         "not_reconciled; not_checked.",
     ),
-    Column(
-        "reasons",
-        ARRAY(TEXT),
-        nullable=False,
-        comment="Codes of the findings; empty if reconciled.",
-    ),
-    Column("found", JSONB, nullable=False, comment="Number of contradictory rows, by code."),
-    Column(
+    column("reasons", ARRAY(TEXT), "Codes of the findings; empty if reconciled."),
+    column("found", JSONB, "Number of contradictory rows, by code."),
+    column(
         "pending",
         JSONB,
-        nullable=False,
-        comment="Number of rows that differ from the warehouse until a load or audit decides, by code.",
+        "Number of rows that differ from the warehouse until a load or audit decides, by code.",
     ),
-    Column("rows_compared", Integer, nullable=False, comment="Number of rows compared."),
-    Column(
-        "changed_meanwhile",
-        Integer,
-        nullable=False,
-        comment="Number of rows that changed during the read.",
-    ),
-    Column(
+    column("rows_compared", Integer, "Number of rows compared."),
+    column("changed_meanwhile", Integer, "Number of rows that changed during the read."),
+    column(
         "rows",
         JSONB,
-        nullable=False,
-        comment="Keys of these rows, by code; with digest and version if the warehouse differs.",
+        "Keys of these rows, by code; with digest and version if the warehouse differs.",
     ),
-    Column("checked_at", TIMESTAMP, nullable=False, comment="Time of the latest comparison."),
-    Column("tried_at", TIMESTAMP, comment="Start of the latest attempt."),
-    Column("step_run_id", BIGINT, nullable=False, comment="Step run of the audit."),
+    column("checked_at", TIMESTAMP, "Time of the latest comparison."),
+    optional("tried_at", TIMESTAMP, "Start of the latest attempt."),
+    column("step_run_id", BIGINT, "Step run of the audit."),
     CheckConstraint(
         "state in ({})".format(", ".join(f"'{state}'" for state in RECONCILIATION_STATES)),
         name="state",

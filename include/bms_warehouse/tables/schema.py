@@ -41,6 +41,16 @@ TIMESTAMP = DateTime(timezone=True)
 """All times have a time zone and are UTC."""
 
 
+def column(name: str, kind: Any, comment: str, *more: Any, **given: Any) -> Column[Any]:
+    """Return a column that has a value in every row."""
+    return Column(name, kind, *more, nullable=False, comment=comment, **given)
+
+
+def optional(name: str, kind: Any, comment: str, *more: Any, **given: Any) -> Column[Any]:
+    """Return a column that may be null."""
+    return Column(name, kind, *more, nullable=True, comment=comment, **given)
+
+
 def field(name: str, kind: TypeEngine[Any], meaning: str, *, key: bool = False) -> Column[Any]:
     """Return a column with the name of the interface's field."""
     return Column(name, kind, primary_key=key, autoincrement=False, comment=meaning)
@@ -57,40 +67,31 @@ def audit_columns(*, copied: bool = False) -> list[Column[Any]]:
 
     observed_at = setting("observed_at", "timestamptz")
     return [
-        Column("_extra", JSONB, nullable=True, comment="Fields beyond the service's interface."),
-        Column(
-            "_row_hash",
-            LargeBinary,
-            nullable=False,
-            comment="Digest of the fields, without code labels.",
-        ),
-        Column(
+        optional("_extra", JSONB, "Fields beyond the service's interface."),
+        column("_row_hash", LargeBinary, "Digest of the fields, without code labels."),
+        column(
             "_version",
             Integer,
-            nullable=False,
+            "Version of the row: 1 for the first, plus 1 per change.",
             server_default="1" if copied else None,
-            comment="Version of the row: 1 for the first, plus 1 per change.",
         ),
-        Column(
+        column(
             "_first_seen_at",
             TIMESTAMP,
-            nullable=False,
+            "First read that returned the row.",
             server_default=observed_at,
-            comment="First read that returned the row.",
         ),
-        Column(
+        column(
             "_changed_at",
             TIMESTAMP,
-            nullable=False,
+            "First read that returned the current version.",
             server_default=observed_at,
-            comment="First read that returned the current version.",
         ),
-        Column(
+        column(
             "_step_run_id",
             BigInteger,
-            nullable=False,
+            "Step run that wrote the current version.",
             server_default=setting("step_run_id", "bigint"),
-            comment="Step run that wrote the current version.",
         ),
     ]
 
