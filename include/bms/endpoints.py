@@ -78,7 +78,7 @@ class Endpoint:
 
     @property
     def no_rows(self) -> bytes | None:
-        """The body of a list without rows, which a 204 (no content) stands for; None if no list."""
+        """The body of a list without rows, which a 204 (no content) means; None if no list."""
         if self.kind != "list":
             return None
         return b'{"total_pages":0,"data":[]}' if self.paged else b"[]"

@@ -79,7 +79,7 @@ class ResourceDescription:
     has_detail: bool = True
     """Whether an operation reads one record; if not, a complete run alone proves a removal."""
     schedule: str | None = None
-    """Cron expression of the DAG `<name>_sync`; None if the DAG has a file of its own."""
+    """Cron expression of the DAG `<name>_sync`; None if the DAG has a separate file."""
     fresh_hours: float = 26
     """Default freshness target of the mirror, in hours."""
     deadline_hours: float = 2

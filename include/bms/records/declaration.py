@@ -151,7 +151,7 @@ def public_fields(record: type[Record]) -> frozenset[str]:
     """Return the fields without personal data.
 
     Airflow stores XCom values as plain text and shows them: only these fields may go there. A field
-    is personal unless its declaration says otherwise, so that a new one never leaks.
+    is personal unless declared otherwise, so that a new one never leaks.
     """
     return frozenset(name for name, each in described(record).items() if each.privacy == "public")
 

@@ -28,7 +28,7 @@ class Resource:
     """What the detail does, in English and French."""
     create_text: str
     new: Callable[[Service, dict[str, Any]], dict[str, Any]]
-    """Returns the fields of a row that the body does not give as they are."""
+    """Returns the fields of a row that the body lacks or gives in another form."""
     created: type[BaseModel] | None = None
     """Response of a create; None: the id in the form of the dialect."""
 

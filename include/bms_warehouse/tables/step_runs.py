@@ -17,7 +17,14 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from bms.records import ClientInvoice
-from bms_warehouse.tables.schema import BIGINT, METADATA, TEXT, TIMESTAMP
+from bms_warehouse.tables.schema import (
+    BIGINT,
+    METADATA,
+    TEXT,
+    TIMESTAMP,
+    column,
+    optional,
+)
 
 STEP_RUN_STATES = ("running", "complete", "partial", "suspect", "unstable", "failed")
 """Only `complete` counts for the freshness of a flow."""
@@ -26,23 +33,21 @@ COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined")
 
 
 def _count(name: str, meaning: str) -> Column[int]:
-    return Column(name, Integer, nullable=False, server_default="0", comment=meaning)
+    return column(name, Integer, meaning, server_default="0")
 
 
 step_run = Table(
     "step_run",
     METADATA,
-    Column(
-        "id", BigInteger, Identity(always=True), primary_key=True, comment="Number of the step run."
-    ),
-    Column("flow", TEXT, nullable=False, comment="DAG id."),
-    Column("dag_run_id", TEXT, nullable=False, comment="Airflow DAG run id."),
-    Column("step", TEXT, nullable=False, comment="Name of the step."),
-    Column("id_entity", BIGINT, comment="Entity of the step; null if none."),
-    Column("window_start", Date, comment="First day read."),
-    Column("window_end", Date, comment="Last day read, inclusive."),
-    Column("state", TEXT, nullable=False, comment="running, or the outcome."),
-    Column("reason", TEXT, comment="Reason why the step is not complete, and the remedy."),
+    column("id", BigInteger, "Number of the step run.", Identity(always=True), primary_key=True),
+    column("flow", TEXT, "DAG id."),
+    column("dag_run_id", TEXT, "Airflow DAG run id."),
+    column("step", TEXT, "Name of the step."),
+    optional("id_entity", BIGINT, "Entity of the step; null if none."),
+    optional("window_start", Date, "First day read."),
+    optional("window_end", Date, "Last day read, inclusive."),
+    column("state", TEXT, "running, or the outcome."),
+    optional("reason", TEXT, "Reason why the step is not complete, and the remedy."),
     _count("rows_read", "Rows that the service returned."),
     _count("inserted", "New rows."),
     _count("changed", "Rows that differed from the warehouse."),
@@ -53,20 +58,20 @@ step_run = Table(
     _count("retries", "Requests retried."),
     _count("throttles", "Responses that asked to slow down."),
     _count("token_fetches", "Tokens fetched."),
-    Column("latency_p50_ms", Float, comment="Median response time, milliseconds."),
-    Column("latency_p95_ms", Float, comment="95th percentile of the response time, milliseconds."),
-    Column(
+    optional("latency_p50_ms", Float, "Median response time, milliseconds."),
+    optional("latency_p95_ms", Float, "95th percentile of the response time, milliseconds."),
+    optional(
         "held_by",
         BIGINT,
-        comment="Step run that read these days and held them for review; null for any other step.",
+        "Step run that read these days and held them for review; null for any other step.",
     ),
-    Column("details", JSONB, comment="Details of this kind of step."),
-    Column("started_at", TIMESTAMP, nullable=False, comment="Start."),
-    Column("finished_at", TIMESTAMP, comment="End; null while running."),
-    Column(
+    optional("details", JSONB, "Details of this kind of step."),
+    column("started_at", TIMESTAMP, "Start."),
+    optional("finished_at", TIMESTAMP, "End; null while running."),
+    optional(
         "reported_at",
         TIMESTAMP,
-        comment="Time at which an asset's event had reported the changed rows; null before.",
+        "Time at which an asset's event had reported the changed rows; null before.",
     ),
     CheckConstraint(
         "state in ({})".format(", ".join(f"'{state}'" for state in STEP_RUN_STATES)), name="state"
@@ -91,18 +96,18 @@ Index(
 control_total = Table(
     "control_total",
     METADATA,
-    Column(
+    column(
         "step_run_id",
         BigInteger,
+        "Step run that read the rows.",
         ForeignKey(step_run.c.id, ondelete="CASCADE"),
         primary_key=True,
-        comment="Step run that read the rows.",
     ),
-    Column("id_entity", BIGINT, primary_key=True, autoincrement=False, comment="Entity."),
-    Column("currency", TEXT, primary_key=True, comment="Currency of the sums."),
-    Column("invoices", Integer, nullable=False, comment="Number of invoices summed."),
+    column("id_entity", BIGINT, "Entity.", primary_key=True, autoincrement=False),
+    column("currency", TEXT, "Currency of the sums.", primary_key=True),
+    column("invoices", Integer, "Number of invoices summed."),
     *[
-        Column(name, Numeric, nullable=False, comment=f"Sum of {name} over the rows read.")
+        column(name, Numeric, f"Sum of {name} over the rows read.")
         for name in ClientInvoice.amounts()
     ],
     comment="Control totals of a step run, by entity and currency.",
@@ -111,27 +116,25 @@ control_total = Table(
 load_profile = Table(
     "load_profile",
     METADATA,
-    Column(
+    column(
         "step_run_id",
         BigInteger,
+        "Step run that published the rows.",
         ForeignKey(step_run.c.id, ondelete="CASCADE"),
         primary_key=True,
-        comment="Step run that published the rows.",
     ),
-    Column("resource", TEXT, nullable=False, comment="Target table of the rows."),
-    Column("id_entity", BIGINT, nullable=False, comment="Entity; 0 if the resource has none."),
-    Column("read_at", TIMESTAMP, nullable=False, comment="Time at which reading began."),
-    Column(
+    column("resource", TEXT, "Target table of the rows."),
+    column("id_entity", BIGINT, "Entity; 0 if the resource has none."),
+    column("read_at", TIMESTAMP, "Time at which reading began."),
+    column(
         "profile",
         JSONB,
-        nullable=False,
-        comment="Shares of rows by measure, amounts by currency, and rows of the newest days.",
+        "Shares of rows by measure, amounts by currency, and rows of the newest days.",
     ),
-    Column(
+    column(
         "accepted",
         JSONB,
-        nullable=False,
-        comment="Measures that an operator accepted with the load, with the first day covered.",
+        "Measures that an operator accepted with the load, with the first day covered.",
     ),
     Index("ix_load_profile_resource", "resource", "id_entity", "step_run_id"),
     comment="Profiles of published loads: the plausibility checks compare the next load with them.",
@@ -140,52 +143,39 @@ load_profile = Table(
 quarantine = Table(
     "quarantine",
     METADATA,
-    Column("resource", TEXT, primary_key=True, comment="Target table of the row."),
-    Column(
+    column("resource", TEXT, "Target table of the row.", primary_key=True),
+    column(
         "id_entity",
         BIGINT,
+        "Entity; 0 if the resource has none.",
         primary_key=True,
         autoincrement=False,
-        comment="Entity; 0 if the resource has none.",
     ),
-    Column(
+    column(
         "row_key",
         TEXT,
+        "Identifier of the row, or a digest of the row if the identifier is unreadable.",
         primary_key=True,
-        comment="Identifier of the row, or a digest of the row if the identifier is unreadable.",
     ),
-    Column(
-        "code", TEXT, nullable=False, comment="Code of the error, explained in docs/runbook.md."
-    ),
-    Column("field", TEXT, comment="Invalid field."),
-    Column("raw", TEXT, nullable=False, comment="Row, verbatim."),
-    Column(
+    column("code", TEXT, "Code of the error, explained in docs/runbook.md."),
+    optional("field", TEXT, "Invalid field."),
+    column("raw", TEXT, "Row, verbatim."),
+    optional(
         "first_day",
         Date,
-        comment="Day of the row; if unreadable, first day of the window that returned the row.",
+        "Day of the row; if unreadable, first day of the window that returned the row.",
     ),
-    Column(
+    optional(
         "last_day",
         Date,
-        comment="The same day, or the last day of that window; a later read of all these days removes the row.",
+        "The same day, or the last day of that window; a later read of all these days removes the row.",
     ),
-    Column(
-        "step_run_id", BigInteger, nullable=False, comment="Latest step run that returned the row."
+    column("step_run_id", BigInteger, "Latest step run that returned the row."),
+    column("first_seen_at", TIMESTAMP, "Time of quarantine."),
+    column("last_seen_at", TIMESTAMP, "Latest time at which the row was invalid."),
+    column(
+        "loads", Integer, "Consecutive loads that returned the row as invalid.", server_default="1"
     ),
-    Column("first_seen_at", TIMESTAMP, nullable=False, comment="Time of quarantine."),
-    Column(
-        "last_seen_at",
-        TIMESTAMP,
-        nullable=False,
-        comment="Latest time at which the row was invalid.",
-    ),
-    Column(
-        "loads",
-        Integer,
-        nullable=False,
-        server_default="1",
-        comment="Consecutive loads that returned the row as invalid.",
-    ),
-    Column("accepted_by", TEXT, comment="Who accepted that the row stays invalid; null: no one."),
+    optional("accepted_by", TEXT, "Who accepted that the row stays invalid; null: no one."),
     comment="Invalid rows; a later valid read removes a row.",
 )
