@@ -18,7 +18,7 @@ from bms.created import read_created_employee, read_created_id
 from bms.decoding import RecordReader
 from bms.endpoints import BY_NAME, BY_OPERATION, Endpoint, InvoiceLanguage
 from bms.errors import AmbiguousWrite
-from bms.operations import list_query, methods, path_values
+from bms.operations import list_query, path_values, with_operations
 from bms.responses import Access
 from bms.sender import Decode, Query, Sender
 from bms.settings import ClientSettings
@@ -32,6 +32,7 @@ else:
 T = TypeVar("T")
 
 
+@with_operations
 class Client(Operations):
     """Client of the service; an async context manager for one event loop.
 
@@ -150,7 +151,7 @@ class Client(Operations):
         }
         return await self._list(BY_NAME["list_client_invoices"], arguments, read)
 
-    async def request(self, endpoint: Endpoint, arguments: dict[str, Any]) -> Any:
+    async def _request(self, endpoint: Endpoint, arguments: dict[str, Any]) -> Any:
         """Call an operation with the arguments of its method."""
         if endpoint.kind == "create":
             decode = (
@@ -173,7 +174,3 @@ class Client(Operations):
     async def _list(self, endpoint: Endpoint, arguments: Mapping[str, Any], read: Decode[T]) -> T:
         asked = list_query(endpoint, arguments, end_inclusive=self.settings.end_date_inclusive)
         return await self._sender.request(endpoint, read, query=asked)
-
-
-for _name, _method in methods(Client.request).items():
-    setattr(Client, _name, _method)

@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from http import HTTPStatus
 from inspect import Parameter, Signature
-from typing import Any, Final, Literal, get_args, get_origin
+from typing import Any, Final, Literal, Protocol, TypeVar, get_args, get_origin
 from uuid import UUID
 
 from bms import endpoints, field_values
 from bms.endpoints import ENDPOINTS, Endpoint, Param
 from bms.errors import NotFound
 
+C = TypeVar("C", bound="HasRequest")
 Call = Callable[[Any, Endpoint, dict[str, Any]], Any]
 """Calls an operation for a client, with the arguments by name."""
 
@@ -22,32 +23,37 @@ LITERALS: Final = {
 """Names of the types with a list of values."""
 _TEXTS: Final[Mapping[Any, str]] = {UUID: "str", **LITERALS}
 _RANGE: Final = ("start_date", "end_date")
-_WHAT: Final = {
-    "list": "Return the {noun}s",
-    "read": "Return one {noun}",
-    "create": "Create one {noun} from its creation body",
-}
+_PAGING: Final = (
+    "`page_size` is by default the connection's. The interface shows no maximum for it, and the "
+    "service may return fewer rows than requested."
+)
 
 
-def methods(call: Call, pages: Call | None = None) -> dict[str, Callable[..., Any]]:
-    """Return the methods of a client by name; each passes its bound arguments to `call`.
+class HasRequest(Protocol):
+    """A client that calls an operation with the arguments of its method."""
 
-    With `pages`, the client is synchronous, and has a further method for each list on pages.
+    def _request(self, endpoint: Endpoint, arguments: dict[str, Any]) -> Any: ...
+
+
+def with_operations(cls: type[C]) -> type[C]:
+    """Add a method for each operation to a client; `_request` calls it with the bound arguments.
+
+    A client with `_request_pages` is synchronous, and has a further method for each list on pages.
     """
-    blocking = pages is not None
-    made = {
-        each.name: _method(each.name, each, call, _signature(each, blocking=blocking))
-        for each in ENDPOINTS
-        if each.kind in _WHAT
-    }
+    pages: Call | None = getattr(cls, "_request_pages", None)
     for each in ENDPOINTS:
-        if pages is not None and each.paged:
-            record = each.record.__name__ if each.record else "Any"
-            signature = made[each.name].__signature__.replace(
-                return_annotation=f"Iterator[Page[{record}]]"
+        if each.kind == "request":
+            continue
+        signature = _signature(each, blocking=pages is not None)
+        text = _text(each, signature.return_annotation, blocking=pages is not None)
+        setattr(cls, each.name, _method(each.name, each, cls._request, signature, text))
+        if pages is not None and each.paged and each.record is not None:
+            signature = signature.replace(
+                return_annotation=f"Iterator[Page[{each.record.__name__}]]"
             )
-            made[f"{each.noun}_pages"] = _method(f"{each.noun}_pages", each, pages, signature)
-    return made
+            name, text = f"{each.noun}_pages", f"Yield the pages of the {each.noun}s in order"
+            setattr(cls, name, _method(name, each, pages, signature, f"{text} ({each})."))
+    return cls
 
 
 def list_query(
@@ -83,7 +89,7 @@ def path_values(endpoint: Endpoint, arguments: Mapping[str, Any]) -> dict[str, s
     }
 
 
-def _method(name: str, endpoint: Endpoint, call: Call, signature: Signature) -> Any:
+def _method(name: str, endpoint: Endpoint, call: Call, signature: Signature, text: str) -> Any:
     def method(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
@@ -92,10 +98,23 @@ def _method(name: str, endpoint: Endpoint, call: Call, signature: Signature) -> 
 
     method.__name__ = name
     method.__signature__ = signature  # type: ignore[attr-defined]  # read by `inspect`
-    what = _WHAT[endpoint.kind].format(noun=endpoint.noun.replace("_", " "))
-    title = f"{what}{' page by page' * (name != endpoint.name)} ({endpoint})."
-    method.__doc__ = f"{title}\n\n{endpoint.note}" if endpoint.note else title
+    method.__doc__ = text
     return method
+
+
+def _text(endpoint: Endpoint, result: str, *, blocking: bool) -> str:
+    """Return the documentation of a method."""
+    noun = endpoint.noun.replace("_", " ")
+    what = {
+        "Iterator": f"Yield the {noun}s of all pages",
+        "Page": f"Return one page of the {noun}s, numbered from 1",
+        "Rows": f"Return the {noun}s of an entity",
+    }.get(result.partition("[")[0])
+    one = "Create one" if endpoint.kind == "create" else "Return one"
+    notes = [endpoint.note] * bool(endpoint.note) + [_PAGING] * endpoint.paged
+    if blocking and any(each.type is date for each in endpoint.params):
+        notes.append("Days may be text such as Airflow's `ds`.")
+    return "\n\n".join([f"{what or f'{one} {noun}'} ({endpoint}).", *notes])
 
 
 def _signature(endpoint: Endpoint, *, blocking: bool) -> Signature:

@@ -19,11 +19,11 @@ class Operations:
     async def create_employee(
         self, body: Mapping[str, Any], *, before_send: BeforeSend | None = None
     ) -> CreatedEmployee:
-        """Create one employee from its creation body (POST /v1/HR/employees)."""
+        """Create one employee (POST /v1/HR/employees)."""
     async def list_employees(
         self, *, id_entity: int, filter: EmployeeFilter | None = None
     ) -> Rows[EmployeeItem]:
-        """Return the employees (GET /v1/HR/employees).
+        """Return the employees of an entity (GET /v1/HR/employees).
 
         The interface does not show the default of `filter`; it may exclude employees on standby. Pass ALL to get every employee."""
     async def read_employee(self, guid_employee: str) -> Detail[Employee]:
@@ -36,7 +36,7 @@ class Operations:
         end_date: date,
         language: InvoiceLanguage | None = None,
     ) -> Rows[ClientInvoice]:
-        """Return the client invoices (GET /v1/ERP/invoices/clients).
+        """Return the client invoices of an entity (GET /v1/ERP/invoices/clients).
 
         Both days are included. The interface does not show which date the range filters. Raises `RangeRefused` if the service may accept a shorter range."""
     async def list_contacts(
@@ -48,13 +48,15 @@ class Operations:
         page_size: int | None = None,
         page_number: int = 1,
     ) -> Page[ContactItem]:
-        """Return the contacts (GET /v1/CRM/contacts)."""
+        """Return one page of the contacts, numbered from 1 (GET /v1/CRM/contacts).
+
+        `page_size` is by default the connection's. The interface shows no maximum for it, and the service may return fewer rows than requested."""
     async def read_contact(self, id_contact: int) -> Detail[Contact]:
         """Return one contact (GET /v1/CRM/contacts/{id_contact})."""
     async def create_contact(
         self, body: Mapping[str, Any], *, before_send: BeforeSend | None = None
     ) -> CreatedId:
-        """Create one contact from its creation body (POST /v1/CRM/contacts)."""
+        """Create one contact (POST /v1/CRM/contacts)."""
     async def list_consultants(
         self,
         *,
@@ -63,21 +65,23 @@ class Operations:
         page_size: int | None = None,
         page_number: int = 1,
     ) -> Page[ConsultantItem]:
-        """Return the consultants (GET /v1/CRM/Consultants)."""
+        """Return one page of the consultants, numbered from 1 (GET /v1/CRM/Consultants).
+
+        `page_size` is by default the connection's. The interface shows no maximum for it, and the service may return fewer rows than requested."""
     async def read_consultant(self, id_consultant: int) -> Detail[Consultant]:
         """Return one consultant (GET /v1/CRM/Consultants/{id_consultant})."""
     async def create_consultant(
         self, body: Mapping[str, Any], *, before_send: BeforeSend | None = None
     ) -> CreatedId:
-        """Create one consultant from its creation body (POST /v1/CRM/Consultants)."""
+        """Create one consultant (POST /v1/CRM/Consultants)."""
 
 class SyncOperations:
     def create_employee(self, body: Mapping[str, Any]) -> CreatedEmployee:
-        """Create one employee from its creation body (POST /v1/HR/employees)."""
+        """Create one employee (POST /v1/HR/employees)."""
     def list_employees(
         self, *, id_entity: int, filter: EmployeeFilter | None = None
     ) -> Rows[EmployeeItem]:
-        """Return the employees (GET /v1/HR/employees).
+        """Return the employees of an entity (GET /v1/HR/employees).
 
         The interface does not show the default of `filter`; it may exclude employees on standby. Pass ALL to get every employee."""
     def read_employee(self, guid_employee: str) -> Employee:
@@ -90,9 +94,11 @@ class SyncOperations:
         end_date: date | str,
         language: InvoiceLanguage | None = None,
     ) -> Rows[ClientInvoice]:
-        """Return the client invoices (GET /v1/ERP/invoices/clients).
+        """Return the client invoices of an entity (GET /v1/ERP/invoices/clients).
 
-        Both days are included. The interface does not show which date the range filters. Raises `RangeRefused` if the service may accept a shorter range."""
+        Both days are included. The interface does not show which date the range filters. Raises `RangeRefused` if the service may accept a shorter range.
+
+        Days may be text such as Airflow's `ds`."""
     def list_contacts(
         self,
         *,
@@ -101,19 +107,9 @@ class SyncOperations:
         is_lead: bool | None = None,
         page_size: int | None = None,
     ) -> Iterator[ContactItem]:
-        """Return the contacts (GET /v1/CRM/contacts)."""
-    def read_contact(self, id_contact: int) -> Contact:
-        """Return one contact (GET /v1/CRM/contacts/{id_contact})."""
-    def create_contact(self, body: Mapping[str, Any]) -> CreatedId:
-        """Create one contact from its creation body (POST /v1/CRM/contacts)."""
-    def list_consultants(
-        self, *, type: str | None = None, id_client: int | None = None, page_size: int | None = None
-    ) -> Iterator[ConsultantItem]:
-        """Return the consultants (GET /v1/CRM/Consultants)."""
-    def read_consultant(self, id_consultant: int) -> Consultant:
-        """Return one consultant (GET /v1/CRM/Consultants/{id_consultant})."""
-    def create_consultant(self, body: Mapping[str, Any]) -> CreatedId:
-        """Create one consultant from its creation body (POST /v1/CRM/Consultants)."""
+        """Yield the contacts of all pages (GET /v1/CRM/contacts).
+
+        `page_size` is by default the connection's. The interface shows no maximum for it, and the service may return fewer rows than requested."""
     def contact_pages(
         self,
         *,
@@ -122,8 +118,22 @@ class SyncOperations:
         is_lead: bool | None = None,
         page_size: int | None = None,
     ) -> Iterator[Page[ContactItem]]:
-        """Return the contacts page by page (GET /v1/CRM/contacts)."""
+        """Yield the pages of the contacts in order (GET /v1/CRM/contacts)."""
+    def read_contact(self, id_contact: int) -> Contact:
+        """Return one contact (GET /v1/CRM/contacts/{id_contact})."""
+    def create_contact(self, body: Mapping[str, Any]) -> CreatedId:
+        """Create one contact (POST /v1/CRM/contacts)."""
+    def list_consultants(
+        self, *, type: str | None = None, id_client: int | None = None, page_size: int | None = None
+    ) -> Iterator[ConsultantItem]:
+        """Yield the consultants of all pages (GET /v1/CRM/Consultants).
+
+        `page_size` is by default the connection's. The interface shows no maximum for it, and the service may return fewer rows than requested."""
     def consultant_pages(
         self, *, type: str | None = None, id_client: int | None = None, page_size: int | None = None
     ) -> Iterator[Page[ConsultantItem]]:
-        """Return the consultants page by page (GET /v1/CRM/Consultants)."""
+        """Yield the pages of the consultants in order (GET /v1/CRM/Consultants)."""
+    def read_consultant(self, id_consultant: int) -> Consultant:
+        """Return one consultant (GET /v1/CRM/Consultants/{id_consultant})."""
+    def create_consultant(self, body: Mapping[str, Any]) -> CreatedId:
+        """Create one consultant (POST /v1/CRM/Consultants)."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
 from bms.client import Client
 from bms.endpoints import Endpoint
-from bms.operations import methods
+from bms.operations import with_operations
 from bms.paging import all_pages
 from bms.responses import Access, Page, Rows
 
@@ -28,6 +28,7 @@ CLOSE_SECONDS: Final = 10.0
 """Longest wait for connections to close."""
 
 
+@with_operations
 class SyncClient(SyncOperations):
     """Calls the service and waits for the response; a context manager.
 
@@ -72,7 +73,7 @@ class SyncClient(SyncOperations):
         """Return the granted scopes and the remaining life of the token (POST /v1/token)."""
         return self._call(self._client.access)
 
-    def request_pages(self, endpoint: Endpoint, arguments: dict[str, Any]) -> Iterator[Rows[Any]]:
+    def _request_pages(self, endpoint: Endpoint, arguments: dict[str, Any]) -> Iterator[Rows[Any]]:
         """Yield the pages of a list; a list without pages is one. Days may be text."""
         days = [each.name for each in endpoint.params if each.type is date]
         arguments |= {name: _day(arguments[name]) for name in days if name in arguments}
@@ -82,10 +83,10 @@ class SyncClient(SyncOperations):
             return
         yield from self._pages(all_pages(lambda number: read(page_number=number)))
 
-    def request(self, endpoint: Endpoint, arguments: dict[str, Any]) -> Any:
+    def _request(self, endpoint: Endpoint, arguments: dict[str, Any]) -> Any:
         """Call an operation with the arguments of its method."""
         if endpoint.kind == "list":
-            pages = self.request_pages(endpoint, arguments)
+            pages = self._request_pages(endpoint, arguments)
             return (record for page in pages for record in page) if endpoint.paged else next(pages)
         try:
             found = self._call(partial(getattr(self._client, endpoint.name), **arguments))
@@ -131,10 +132,6 @@ class SyncClient(SyncOperations):
             self._opened = asyncio.ensure_future(self._client.__aenter__())
         await asyncio.shield(self._opened)
         return await call(*args, **kwargs)
-
-
-for _name, _method in methods(SyncClient.request, SyncClient.request_pages).items():
-    setattr(SyncClient, _name, _method)
 
 
 def _day(day: date | str) -> date:

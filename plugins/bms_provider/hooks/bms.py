@@ -164,9 +164,11 @@ class BmsHook(BaseHook):
         lists = {each.name.removeprefix("list_"): each for each in ENDPOINTS if each.kind == "list"}
         if name not in lists:
             raise ValueError(f"name takes {', '.join(lists)}, not {name!r}")
-        record, zone = BY_OPERATION[lists[name].name], self.settings.time_zone
+        found, zone = lists[name], self.settings.time_zone
+        record = BY_OPERATION[found.name]
         with self.get_conn() as client:
-            pages = client.request_pages(lists[name], arguments)
+            read = getattr(client, f"{found.noun}_pages" if found.paged else found.name)
+            pages = read(**arguments) if found.paged else [read(**arguments)]
             return dataframe(
                 record, (row for page in pages for row in typed_rows(page, record, zone))
             )
