@@ -28,6 +28,9 @@ ContactFilter = Literal["ALL", "ACTIVE", "ASSIGNED", "DELETED"]
 InvoiceLanguage = Literal["EN", "FR"]
 
 
+_JSON: Final = {bool: "boolean", int: "integer"}
+
+
 @dataclass(frozen=True, slots=True)
 class Param:
     """A parameter of the query or the path; `title` and `meaning` are those of a DAG's param."""
@@ -41,6 +44,12 @@ class Param:
     def required(self) -> bool:
         """Whether a request needs a value."""
         return type(None) not in get_args(self.type)
+
+    @property
+    def kind(self) -> str:
+        """Type of the value in JSON: `boolean`, `integer` or `string`."""
+        accepted = (self.type, *get_args(self.type))
+        return next((name for kind, name in _JSON.items() if kind in accepted), "string")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +84,11 @@ class Endpoint:
     def noun(self) -> str:
         """One record of the operation, for example `contact`."""
         return self.name.partition("_")[2].removesuffix("s")
+
+    @property
+    def has_range(self) -> bool:
+        """Whether the operation lists a range of days."""
+        return {"start_date", "end_date"} <= {each.name for each in self.params}
 
     @property
     def no_rows(self) -> bytes | None:

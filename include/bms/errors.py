@@ -237,7 +237,7 @@ REFUSALS: Final[dict[int, tuple[type[BmsError], str]]] = {
 def too_large(endpoint: Endpoint, limit: int) -> BmsError:
     """Return the error of a response above `limit` bytes."""
     text = f"the response exceeds {limit} bytes"
-    if endpoint.name == "list_client_invoices":
+    if endpoint.has_range:
         return RangeRefused(endpoint, f"{text}; a shorter range may succeed")
     if endpoint.paged:
         return TooLarge(endpoint, f"{text}; a smaller page_size may succeed")
@@ -269,7 +269,7 @@ def _refusal(endpoint: Endpoint, status: int) -> BmsError:
         if status in {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED}:
             text = f"refused ({status}); check the base URL, which ends before /v1"
         return TokenRefused(endpoint, text, status=status)
-    if endpoint.name == "list_client_invoices" and status in RANGE_REFUSALS:
+    if endpoint.has_range and status in RANGE_REFUSALS:
         text = f"refused ({status}); a shorter range may succeed"
         return RangeRefused(endpoint, text, status=status)
     kind, text = REFUSALS.get(status, (Refused, f"refused ({status})"))

@@ -22,7 +22,6 @@ LITERALS: Final = {
 }
 """Names of the types with a list of values."""
 _TEXTS: Final[Mapping[Any, str]] = {UUID: "str", **LITERALS}
-_RANGE: Final = ("start_date", "end_date")
 _PAGING: Final = (
     "`page_size` is by default the connection's. The interface shows no maximum for it, and the "
     "service may return fewer rows than requested."
@@ -68,8 +67,8 @@ def list_query(
     for name, day in days.items():
         if isinstance(day, datetime):  # a subclass of date; its day depends on the time zone
             raise TypeError(f"{name} takes a date, not a date-time")
-    if {*_RANGE} <= days.keys():
-        first, last = (days[name] for name in _RANGE)
+    if endpoint.has_range:
+        first, last = days["start_date"], days["end_date"]
         if last < first:  # the service would return an empty list
             raise ValueError("the last day is before the first day: swap them")
         days["end_date"] = last if end_inclusive else last + timedelta(days=1)

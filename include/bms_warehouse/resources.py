@@ -6,9 +6,9 @@ DAG files import this module: it imports nothing heavy.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from bms.endpoints import BY_NAME, BY_OPERATION
+from bms.endpoints import BY_NAME, BY_OPERATION, Param
 from bms.records.declaration import Described, Record, described
 
 Kind = Literal["bigint", "boolean", "date", "json", "numeric", "text", "time"]
@@ -26,26 +26,9 @@ KINDS: Final[Mapping[str, Kind]] = {
 }
 
 
-PARAM_KINDS: Final[Mapping[Any, Literal["boolean", "integer", "string"]]] = {
-    int | None: "integer",
-    bool | None: "boolean",
-    str | None: "string",
-}
-
-
 def column(field: Described) -> Column:
     """Return the column of a field."""
     return field.column, "text" if field.verbatim else KINDS[field.kind], field.meaning
-
-
-@dataclass(frozen=True)
-class Restriction:
-    """A query parameter that restricts a list; also a param of the DAG."""
-
-    name: str
-    kind: Literal["boolean", "integer", "string"]
-    title: str
-    meaning: str
 
 
 @dataclass(frozen=True)
@@ -73,9 +56,6 @@ class ResourceDescription:
     deleted_filter: str | None = None
     """Value of `filter` that requests deleted rows."""
     flags: Sequence[Flag] = ()
-    per_entity: bool = False
-    """Whether each entity has a list."""
-    system: Literal["CRM", "HR"] = "CRM"
     has_detail: bool = True
     """Whether an operation reads one record; if not, a complete run alone proves a removal."""
     schedule: str | None = None
@@ -143,13 +123,20 @@ class ResourceDescription:
         return ("_entity", "id_entity") if self.per_entity else ()
 
     @property
-    def restrictions(self) -> Sequence[Restriction]:
-        """Optional parameters of the list besides the filter."""
-        return [
-            Restriction(each.name, PARAM_KINDS[each.type], each.title, each.meaning)
-            for each in BY_NAME[self.list_operation].params
-            if not each.required and each.name != "filter"
-        ]
+    def restrictions(self) -> Sequence[Param]:
+        """Optional parameters of the list besides the filter; also params of the DAG."""
+        params = BY_NAME[self.list_operation].params
+        return [each for each in params if not each.required and each.name != "filter"]
+
+    @property
+    def per_entity(self) -> bool:
+        """Whether each entity has a list."""
+        return any(each.name == "id_entity" for each in BY_NAME[self.list_operation].params)
+
+    @property
+    def system(self) -> str:
+        """The part of the service: CRM or HR."""
+        return BY_NAME[self.list_operation].path.split("/")[2]
 
     @property
     def key(self) -> str:
@@ -219,9 +206,7 @@ CONTACT: Final = ResourceDescription(
 )
 
 CONSULTANT: Final = ResourceDescription(
-    name="consultant",
-    plural="consultants",
-    schedule="20 4 * * *",
+    name="consultant", plural="consultants", schedule="20 4 * * *"
 )
 
 EMPLOYEE: Final = ResourceDescription(
@@ -232,8 +217,6 @@ EMPLOYEE: Final = ResourceDescription(
         Flag("_standby", "STANDBY", "Whether the list with filter=STANDBY contains the employee."),
         Flag("_former", "FORMER", "Whether the list with filter=FORMER contains the employee."),
     ),
-    per_entity=True,
-    system="HR",
 )
 
 RESOURCES: Final = (
