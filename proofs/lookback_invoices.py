@@ -17,7 +17,7 @@ from datetime import date
 from pathlib import Path
 
 from bms_flows.invoices import lookback
-from bms_flows.invoices.lookback import ReadDay, join_windows, plan_lookback
+from bms_flows.invoices.lookback import DayState, join_windows, plan_lookback
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
 from proofs.plots import PICTURES, Axis, plot
@@ -44,7 +44,7 @@ class Company:
     never_paid: float = NEVER_PAID
     paid_on: dict[date, dict[date, int]] = field(default_factory=dict)
     open_for_ever: dict[date, int] = field(default_factory=dict)
-    looked: dict[date, ReadDay] = field(default_factory=dict)
+    looked: dict[date, DayState] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         draws = random.Random(self.seed)  # noqa: S311 - a simulation
@@ -107,7 +107,7 @@ def settled(company: Company, plan: Plan, warm_up: int = 200) -> None:
     for day in sorted(company.paid_on):
         if day < START - warm_up * DAY:
             age_seen = min(day + 80 * DAY, START - warm_up * DAY)
-            company.looked[day] = ReadDay(
+            company.looked[day] = DayState(
                 day,
                 START - (warm_up + day.toordinal() % 90) * DAY,
                 age_seen,
@@ -126,11 +126,13 @@ def _run(
     for day in read:
         before = company.looked.get(day)
         changed = (
-            before is None or company.changed_between(day, before.read_on, today) or day in hits
+            before is None
+            or company.changed_between(day, before.attempted_on, today)
+            or day in hits
         )
         still = company.open_on(day, today)
         on = today if changed or before is None else before.changed_on
-        company.looked[day] = ReadDay(day, today, on, still)
+        company.looked[day] = DayState(day, today, on, still)
     return read, requests
 
 

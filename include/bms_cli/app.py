@@ -212,10 +212,16 @@ def rebuild(url: Url, data_root: DataRoot, as_json: Json = False) -> None:
         raise typer.Exit(FAILED) from None
     same = rebuilt.before == rebuilt.after
     if as_json:
-        show_json({"steps": rebuilt.steps, "sha256": rebuilt.after, "same_rows": same})
+        counts = {"steps": rebuilt.steps, "skipped": rebuilt.skipped}
+        show_json({**counts, "sha256": rebuilt.after, "same_rows": same})
     else:
         rows = "the same rows as before" if same else "the rows differ from before"
         show(f"Loaded {rebuilt.steps} steps again: {rows} (sha256 {rebuilt.after}).")
+        if rebuilt.skipped:
+            show(
+                f"{rebuilt.skipped} steps have no stored responses any more; later steps read their "
+                "days. Versions of rows that only these steps saw are lost."
+            )
 
 
 @app.command()

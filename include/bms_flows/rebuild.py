@@ -1,13 +1,14 @@
 """Rebuild of the invoice tables from stored responses.
 
 Loads every complete step again, in order, from its stored responses and with its original time, time
-zone, language and range date. The result has the same rows, versions and days. The rebuild runs in one
-transaction; it changes nothing if responses are missing or damaged (retention: BMS_KEEP_RAW_DAYS).
+zone, language and range date. The result has the same rows, versions and days. A step without stored
+responses (retention: BMS_KEEP_RAW_DAYS) is left out if later steps read all its days: its versions are
+lost. The rebuild runs in one transaction; it changes nothing if other responses are missing or damaged.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -22,6 +23,7 @@ from sqlalchemy import (
     select,
     text,
 )
+from sqlalchemy.dialects.postgresql import insert
 from upath import UPath
 
 from bms_flows.invoices.load import RESOURCE, Languages, Loader
@@ -54,6 +56,8 @@ class Rebuilt:
     steps: int
     before: str
     after: str
+    skipped: int = 0
+    """Steps whose stored responses are missing, and whose days later steps read: their versions are lost."""
 
 
 def rebuild(
@@ -72,22 +76,22 @@ def rebuild(
         # Readers see the current rows; a load waits before it publishes, and then restarts.
         connection.execute(text(f"lock table {client_invoice} in exclusive mode"))
         steps = _steps(connection, settings)
-        missing = [
-            number
-            for number, details in steps
-            if _stored(data_root, details).lacks(Unit.from_dict(details))
-        ]
+        steps, skipped, missing = _readable(data_root, steps)
         if missing:
             raise ResponsesMissing(
                 f"stored responses of steps {', '.join(map(str, missing))} are missing"
             )
         before = fingerprint(connection, client_invoice)
-        _empty(connection, [number for number, _ in steps])
+        numbers = [*skipped, *(number for number, _ in steps)]
+        held = _held_rows(connection, numbers)
+        _empty(connection, numbers)
         for done, (number, details) in enumerate(steps, 1):
             _load_again(connection, data_root, settings, number, details)
             if progress:
                 progress(done, len(steps))
-        return Rebuilt(len(steps), before, fingerprint(connection, client_invoice))
+        _restore(connection, held)
+        after = fingerprint(connection, client_invoice)
+        return Rebuilt(len(steps), before, after, len(skipped))
 
 
 def _steps(connection: Connection, settings: FlowSettings) -> list[tuple[int, dict[str, Any]]]:
@@ -111,6 +115,25 @@ def _steps(connection: Connection, settings: FlowSettings) -> list[tuple[int, di
         (number, {"seen_at": ended.isoformat(), "range_date": range_date, **details})
         for number, details, ended in connection.execute(complete)
     ]
+
+
+def _readable(
+    data_root: UPath, steps: list[tuple[int, dict[str, Any]]]
+) -> tuple[list[tuple[int, dict[str, Any]]], list[int], list[int]]:
+    """Return the steps to load, those that later steps cover, and those whose days no other step has."""
+    readable, skipped, missing = [], list[int](), list[int]()
+    covered = set[tuple[int, date]]()
+    for number, details in reversed(steps):
+        unit = Unit.from_dict(details)
+        days = {(unit.id_entity, day) for day in unit.days}
+        if not _stored(data_root, details).lacks(unit):
+            covered |= days
+            readable.append((number, details))
+        elif days <= covered:
+            skipped.append(number)
+        else:
+            missing.append(number)
+    return readable[::-1], skipped, missing[::-1]
 
 
 def _contradicting_steps(connection: Connection, range_date: str) -> list[int]:
@@ -139,6 +162,22 @@ def _stored(data_root: UPath, details: dict[str, Any]) -> StoredResponses:
         read_at,
         details.get("volatile", ()),
     )
+
+
+def _held_rows(connection: Connection, steps: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the quarantined rows of held days, whose steps published nothing."""
+    stored = quarantine.c
+    found = select(quarantine).where(stored.resource == RESOURCE, stored.step_run_id.not_in(steps))
+    return [dict(row) for row in connection.execute(found).mappings()]
+
+
+def _restore(connection: Connection, rows: list[dict[str, Any]]) -> None:
+    """Put rows back into the quarantine, as they were."""
+    if rows:
+        statement = insert(quarantine)
+        key = [column.name for column in quarantine.primary_key]
+        values = {name: statement.excluded[name] for name in rows[0].keys() - {*key}}
+        connection.execute(statement.on_conflict_do_update(index_elements=key, set_=values), rows)
 
 
 def _empty(connection: Connection, steps: list[int]) -> None:

@@ -9,7 +9,7 @@ from random import Random
 from typing import Final
 
 from bms_flows.audit.planning import InvoiceHistory, window_of
-from bms_flows.invoices.lookback import LONGEST_INTERVAL, LookbackPlan, ReadDay, plan_lookback
+from bms_flows.invoices.lookback import LONGEST_INTERVAL, DayState, LookbackPlan, plan_lookback
 from bms_flows.invoices.units import limit_units, split_into_units
 from bms_flows.runtime.windows import DAY, Window
 from proofs.simulation.recorder import Recorder, draws
@@ -63,18 +63,18 @@ def _extraction(random: Random, recorder: Recorder) -> Iterator[str]:
         for day in (day for window in found.windows for day in window):
             before = stored.get(day)
             changed = before is None or random.random() < 0.1  # noqa: PLR2004 - a share
-            stored[day] = ReadDay(
+            stored[day] = DayState(
                 day, today, today if changed or before is None else before.changed_on,
                 random.choice((0, 0, 1)),
             )  # fmt: skip
 
 
-def _history(random: Random) -> Iterator[ReadDay]:
+def _history(random: Random) -> Iterator[DayState]:
     for ago in range(1, random.choice((10, 60, 120))):
         if random.random() < 0.8:  # noqa: PLR2004 - a share of the days
             read = random.randint(0, 80)
             changed = read + random.choice((0, 1, 3, 20, 60))
-            yield ReadDay(
+            yield DayState(
                 TODAY - ago * DAY,
                 TODAY - read * DAY,
                 TODAY - changed * DAY,
@@ -83,7 +83,7 @@ def _history(random: Random) -> Iterator[ReadDay]:
 
 
 def _wrong(
-    asked: Window, stored: Sequence[ReadDay], found: LookbackPlan, policy: Policy, today: date
+    asked: Window, stored: Sequence[DayState], found: LookbackPlan, policy: Policy, today: date
 ) -> Iterator[str]:
     """Yield the laws that one run's windows break."""
     read = {day for window in found.windows for day in window}
@@ -96,7 +96,8 @@ def _wrong(
     ):
         yield "windows overlap, or are near enough to be one"
     older = sorted(
-        (each for each in stored if each.day < latest), key=lambda each: (each.read_on, each.day)
+        (each for each in stored if each.day < latest),
+        key=lambda each: (each.attempted_on, each.day),
     )
     history = [*Window(min(each.day for each in older), latest - DAY)] if older else []
     due = sorted({*history} - {each.day for each in older})
@@ -106,7 +107,7 @@ def _wrong(
     if found.over_budget != max(0, len(due) - policy.budget):
         yield "due days are left out uncounted"
     share = math.ceil(len(older) / policy.rotation)
-    rotated = [each.day for each in older if each.read_on < today][:share]
+    rotated = [each.day for each in older if each.attempted_on < today][:share]
     if not {*rotated} <= read:
         yield "a day whose turn it is in the rotation is not read"
     bridged = policy.gap * (len(due) + share + 1)
@@ -114,10 +115,10 @@ def _wrong(
         yield "more days are read than the budget allows"
 
 
-def _overdue(each: ReadDay, today: date) -> bool:
+def _overdue(each: DayState, today: date) -> bool:
     """Whether a day is due, computed independently: after as long as it was unchanged, 1 to 32 days after its last read."""
-    quiet = (each.read_on - each.changed_on).days
-    return (today - each.read_on).days >= min(max(quiet, 1), LONGEST_INTERVAL)
+    quiet = (each.attempted_on - each.changed_on).days
+    return (today - each.attempted_on).days >= min(max(quiet, 1), LONGEST_INTERVAL)
 
 
 def _shared_out(random: Random, windows: Sequence[Window]) -> Iterator[str]:

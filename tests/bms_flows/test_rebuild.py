@@ -15,6 +15,7 @@ from upath import UPath
 
 from bms_cli.app import main
 from bms_flows.rebuild import ResponsesMissing, rebuild
+from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 
@@ -168,6 +169,40 @@ def test_a_missing_response_leaves_the_tables_unchanged(
     assert main(["rebuild", "--url", warehouse_uri, "--data-root", str(tmp_path)]) == 1
     assert "Nothing was changed" in capsys.readouterr().err
     assert content(warehouse) == before
+
+
+@pytest.mark.usefixtures("history")
+def test_a_missing_response_whose_days_a_later_step_read_is_skipped(
+    warehouse: Engine, tmp_path: Path, warehouse_uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (gone,) = (tmp_path / "raw").rglob("step-1-*")
+    shutil.rmtree(gone)
+    current = "select id_invoice, _row_hash, _missing_since from bms.client_invoice order by 1"
+    with warehouse.connect() as connection:
+        before = connection.execute(text(current)).all()
+    assert main(["rebuild", "--url", warehouse_uri, "--data-root", str(tmp_path)]) == 0
+    assert "1 steps have no stored responses any more" in capsys.readouterr().out
+    with warehouse.connect() as connection:
+        after = connection.execute(text(current)).all()
+    deleted = {row.id_invoice for row in before if row[2]}
+    assert after == [row for row in before if row.id_invoice not in deleted]
+
+
+def test_a_rebuild_keeps_the_quarantine_of_held_days(
+    sandbox: Sandbox, extract: Extract, warehouse: Engine, tmp_path: Path
+) -> None:
+    extract(*MARCH)
+    for row in sandbox.invoices(1, date(2026, 3, 1), date(2026, 3, 31)):
+        sandbox.edit_invoice(1, row["id_invoice"], invoice_subject="a\0b")
+    with pytest.raises(LoadHeld):
+        extract(*MARCH)
+    with warehouse.connect() as connection:
+        before = connection.execute(text("select * from bms.quarantine order by row_key")).all()
+    assert before
+    rebuild(warehouse, UPath(tmp_path), FlowSettings())
+    with warehouse.connect() as connection:
+        after = connection.execute(text("select * from bms.quarantine order by row_key")).all()
+    assert after == before
 
 
 def test_a_rebuild_keeps_the_language_shown(

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
+from bms_flows.audit import warehouse
 from bms_flows.audit.settings import AuditSettings
 from bms_flows.monitoring import alarms
 from bms_flows.runtime.step_log import Step
-from bms_warehouse.tables import client_invoice_day, step_run
+from bms_warehouse.tables import step_run
 
 LATEST = 10
 """Number of latest audits that the projection uses."""
@@ -30,13 +31,8 @@ class CycleProgress:
 
 def older_days(connection: Connection, entities: Sequence[int], before: date) -> int:
     """Return the number of days before `before` to compare, over all entities."""
-    day = client_invoice_day.c
-    firsts = connection.scalars(
-        select(func.min(day.day))
-        .where(day.id_entity.in_(entities), day.day < before)
-        .group_by(day.id_entity)
-    )
-    return sum((before - first).days for first in firsts)
+    histories = (warehouse.history(connection, entity) for entity in entities)
+    return sum(max(0, (before - each.start).days) for each in histories if each)
 
 
 def project(

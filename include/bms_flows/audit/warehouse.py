@@ -13,6 +13,7 @@ from bms.records import ClientInvoice, Record
 from bms.records.declaration import labels
 from bms_flows.audit.compare import Key, StoredRow, digest
 from bms_flows.catalog import LOADED_BY
+from bms_flows.invoices.lookback import connected_start
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.runtime.columns import typed_records
 from bms_flows.runtime.windows import Window
@@ -98,11 +99,15 @@ def busy_rows(connection: Connection, id_entity: int) -> int:
 
 
 def history(connection: Connection, id_entity: int) -> Window | None:
-    """Return the first to the last loaded day of an entity, None without one."""
+    """Return the first to the last loaded day of an entity, None without one.
+
+    Days before a gap of more than `lookback.LONGEST_GAP` days don't count: one mistyped day would make
+    the audit compare years without loads.
+    """
     day = client_invoice_day.c
-    bounds = select(func.min(day.day), func.max(day.day)).where(day.id_entity == id_entity)
-    first, last = connection.execute(bounds).one()
-    return Window(first, last) if first else None
+    loaded = connection.scalars(select(day.day).where(day.id_entity == id_entity)).all()
+    first = connected_start(loaded)
+    return Window(first, max(loaded)) if first else None
 
 
 def mirrored(

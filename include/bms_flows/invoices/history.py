@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from functools import cache
 from importlib import import_module
 from zoneinfo import ZoneInfo
@@ -13,9 +13,9 @@ from sqlalchemy import Connection, func, select
 from bms_flows.invoices.checks import History
 from bms_flows.invoices.day_counts import HISTORY, DayHistory, HeldDay
 from bms_flows.invoices.load import RESOURCE
-from bms_flows.invoices.lookback import ReadDay
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import profiles
+from bms_flows.runtime.windows import local_date
 from bms_warehouse.tables import client_invoice, client_invoice_day, control_total, step_run
 
 
@@ -92,25 +92,3 @@ class Holidays:
 def _year(country: str, year: int) -> frozenset[date]:
     # Few loads ask: the import takes as long as a day's extraction.
     return frozenset(import_module("holidays").country_holidays(country, years=year))
-
-
-def read_days(connection: Connection, id_entity: int, zone: ZoneInfo) -> list[ReadDay]:
-    """Return every day that was complete when it was read, with dates in the company's zone."""
-    day = client_invoice_day.c
-    rows = connection.execute(
-        select(day.day, day.read_at, day.changed_at, day.open_invoices).where(
-            day.id_entity == id_entity
-        )
-    )
-    return [
-        ReadDay(
-            each, local_date(read_at, zone), local_date(changed_at or read_at, zone), open_invoices
-        )
-        for each, read_at, changed_at, open_invoices in rows
-        if local_date(read_at, zone) > each
-    ]
-
-
-def local_date(moment: datetime, zone: ZoneInfo) -> date:
-    """Return the date of a moment in the company's zone."""
-    return moment.astimezone(zone).date()

@@ -1,50 +1,71 @@
-"""Selection of older days to read again; pure.
+"""Selection of older days to read again, from the state of each day; pure.
 
 The service offers no change time, and payments, sending and cancellation change old invoices. So a
-run always reads the latest days again. It reads older days with open invoices at growing intervals
-since their last change, and a small share of all days in rotation. Days between the first and the
-latest that no run has read come before these.
+run always reads the latest days again. Of the older days it reads: days with findings and days with
+open invoices at growing intervals, days that no run has read, and a small share of all days in
+rotation.
 """
 
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import pairwise
 
 from bms_flows.runtime.windows import DAY, Window
 
 LONGEST_INTERVAL = 32
 """Days; unchanged days with open invoices are read 1, 2, 4, 8, 16, 32, 32, … days apart."""
+LONGEST_GAP = 366
+"""Days; longer stretches of unread days are not due, because one mistyped day causes them."""
 MOVED_REACH = 31 * DAY
 """Assumed limit of a date change: this far from the old day, or ahead of today."""
 
 
 @dataclass(frozen=True)
-class ReadDay:
-    """A stored day: when it was last read, when a read last changed it, its open invoices."""
+class DayState:
+    """A day that a run has attempted to read, with dates in the company's zone."""
 
     day: date
-    read_on: date
+    attempted_on: date
+    """Latest attempt, whether it was published or held for review."""
     changed_on: date
+    """Latest read that changed an invoice."""
     open_invoices: int
+    found_on: date | None = None
+    """When the latest new finding was made."""
+    held: bool = False
+    """Whether the latest attempt is held for review."""
 
-    def due_on(self) -> date:
-        """Return the date from which the day is due again."""
-        unchanged_days = (self.read_on - self.changed_on).days
-        return self.read_on + timedelta(days=max(1, min(unchanged_days, LONGEST_INTERVAL)))
+    @property
+    def has_finding(self) -> bool:
+        """Whether a finding is open: held, or not confirmed for `LONGEST_INTERVAL` days."""
+        return self.found_on is not None and (
+            self.held or (self.attempted_on - self.found_on).days < LONGEST_INTERVAL
+        )
+
+    def due(self, since: date | None, today: date) -> bool:
+        """Return whether attempts at 1, 2, 4, … days after `since` are due today; never without it."""
+        if since is None:
+            return False
+        interval = max(1, min((self.attempted_on - since).days, LONGEST_INTERVAL))
+        return self.attempted_on + timedelta(days=interval) <= today
 
 
 @dataclass(frozen=True)
 class LookbackPlan:
-    """The windows to read, and the number of due days that the budget left out."""
+    """The windows to read, and the days that are left out."""
 
     windows: Sequence[Window]
     over_budget: int
+    """Number of due days beyond the budget."""
+    gaps: Sequence[Window]
+    """Unread days that are not due, because the gap is longer than `LONGEST_GAP`."""
 
 
 def plan_lookback(
     asked: Window,
-    stored: Iterable[ReadDay],
+    states: Iterable[DayState],
     *,
     today: date,
     lookback_days: int,
@@ -55,27 +76,54 @@ def plan_lookback(
     """Return the windows to read: requested days, latest days, and older days that are due.
 
     The last `lookback_days` before the end of `asked` are always read. Of older due days at most
-    `budget` are read: days never read first, then the days with the oldest read. One in `rotation`
-    of all older days is read in addition. Windows at most `gap` days apart become one request.
+    `budget` are read: days with findings up to half of it, then days never read, then days with
+    open invoices; the oldest attempt first. One in `rotation` of all older days is read in addition.
+    Windows at most `gap` days apart become one request.
     """
     tail = Window(min(asked.start, asked.end - (lookback_days - 1) * DAY), asked.end)
-    older = [each for each in stored if each.day < tail.start]
-    oldest_first = sorted(older, key=lambda each: (each.read_on, each.day))
-    due = _never_read(older, tail.start)
-    due += [each.day for each in oldest_first if each.open_invoices and each.due_on() <= today]
+    older = [each for each in states if each.day < tail.start]
+    oldest_first = sorted(older, key=lambda each: (each.attempted_on, each.day))
+    gaps = unread_windows([each.day for each in older], tail.start)
+    found = [
+        each.day for each in oldest_first if each.has_finding and each.due(each.found_on, today)
+    ]
+    due = [*found[: budget // 2]]
+    due += [day for window in gaps if window.days <= LONGEST_GAP for day in window]
+    due += [
+        each.day
+        for each in oldest_first
+        if each.open_invoices and each.due(each.changed_on, today) and each.day not in {*found}
+    ]
+    due += found[budget // 2 :]
     share = math.ceil(len(older) / rotation)
-    unread_today = [each.day for each in oldest_first if each.read_on < today]
+    unread_today = [each.day for each in oldest_first if each.attempted_on < today]
     days = {*due[:budget], *unread_today[:share]}
     return LookbackPlan(
-        join_windows([tail, *(Window(day, day) for day in days)], gap), max(0, len(due) - budget)
+        join_windows([tail, *(Window(day, day) for day in days)], gap),
+        max(0, len(due) - budget),
+        [window for window in gaps if window.days > LONGEST_GAP],
     )
 
 
-def _never_read(older: Sequence[ReadDay], end: date) -> list[date]:
-    """Return the unread days from the first of `older` to `end`, exclusive."""
-    read = {each.day for each in older}
-    first = min(read, default=end)
-    return [day for n in range((end - first).days) if (day := first + n * DAY) not in read]
+def unread_windows(days: Iterable[date], end: date) -> list[Window]:
+    """Return the gaps between `days`, and between the last of them and `end` (exclusive), oldest first."""
+    known = [*sorted({*days}), end]
+    return [
+        Window(before + DAY, after - DAY)
+        for before, after in pairwise(known)
+        if after - before > DAY
+    ]
+
+
+def connected_start(days: Iterable[date]) -> date | None:
+    """Return the first of `days` that no gap longer than `LONGEST_GAP` separates from the last."""
+    known = sorted({*days})
+    if not known:
+        return None
+    breaks = [
+        each.end + DAY for each in unread_windows(known, known[-1]) if each.days > LONGEST_GAP
+    ]
+    return max([known[0], *breaks])
 
 
 def search_windows(

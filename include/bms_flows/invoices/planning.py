@@ -1,5 +1,6 @@
 """The plan of a run: units of the requested days and the look-back, or held loads to publish."""
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -7,14 +8,16 @@ from datetime import UTC, date, datetime
 
 from sqlalchemy import Engine, func, select
 
-from bms_flows.invoices import history
-from bms_flows.invoices.lookback import join_windows, plan_lookback
+from bms_flows.invoices.day_state import day_states
+from bms_flows.invoices.lookback import LONGEST_GAP, join_windows, plan_lookback
 from bms_flows.invoices.units import Unit, limit_units, split_into_units
 from bms_flows.runtime import step_log
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import Window
 from bms_warehouse.tables import step_run
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +86,7 @@ def plan_with_lookback(
     over_budget = 0
     for entity in entities:
         with engine.connect() as connection:
-            stored = history.read_days(connection, entity, settings.time_zone)
+            stored = day_states(connection, entity, settings.time_zone)
         lookback = plan_lookback(
             asked,
             stored,
@@ -94,6 +97,12 @@ def plan_with_lookback(
             gap=settings.lookback_gap,
         )
         over_budget += lookback.over_budget
+        for gap in lookback.gaps:
+            LOG.warning(
+                "entity %s: no run has read %s. The look-back leaves out gaps of more than %s days. "
+                "If the entity has invoices there, run a backfill of these days.",
+                *(entity, gap, LONGEST_GAP),
+            )
         planned += split_into_units(entity, lookback.windows, unit_days=settings.unit_days)
     return planned, over_budget
 

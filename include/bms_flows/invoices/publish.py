@@ -1,13 +1,13 @@
 """Publication of a load: versions, watermark, quarantine, totals and reports, in one transaction."""
 
-from datetime import datetime
+from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from bms.counters import Counters
-from bms_flows.invoices import report
+from bms_flows.invoices import day_state, report
 from bms_flows.invoices.load import RESOURCE, Loader
 from bms_flows.invoices.record import LoadRecord
 from bms_flows.invoices.transform import Transform
@@ -43,6 +43,7 @@ def complete(
     """
     publish(transform, loader, record.unit)
     unit, at = record.unit, loader.observed_at
+    _record_findings(transform, loader, unit)
     days = (unit.span.start.isoformat(), unit.span.end.isoformat())
     totals = transform.totals.by_currency
     report.write_totals(landing.report("totals.csv"), unit.id_entity, days, totals)
@@ -111,6 +112,44 @@ def publish(transform: Transform, loader: Loader, unit: Unit) -> None:
     )
     quarantine.release_read(connection, resource=RESOURCE, id_entity=unit.id_entity)
     step_log.save_totals(connection, step_run_id, unit.id_entity, transform.totals.by_currency)
+
+
+def _record_findings(transform: Transform, loader: Loader, unit: Unit) -> None:
+    """Record the findings of published days, which are then read again sooner; none if accepted."""
+    connection, invoice = loader.connection, client_invoice.c
+    read = unit.days & transform.complete_days.keys()
+    findings: dict[date, set[str]] = {}
+    if unit.accepts is None:
+        missing = invoice["_missing_since"].is_not(None)
+        rows = connection.execute(
+            select(invoice["_day"], func.count(), func.count().filter(missing))
+            .where(
+                invoice.id_entity == unit.id_entity,
+                invoice["_day"].in_(read),
+                invoice["_step_run_id"] == loader.step_run_id,
+                invoice["_changed_at"] >= loader.observed_at,
+                invoice["_version"] > 1,
+            )
+            .group_by(invoice["_day"])
+        ).all()
+        counts = {day: each.invoices for day, each in transform.complete_days.items()}
+        findings = day_state.unusual_days(
+            {day: changed - lost for day, changed, lost in rows},
+            [day for day, _, lost in rows if lost],
+            counts,
+        )
+        for first, last, code in quarantine.first_seen(connection, loader.step_run_id):
+            for day in (day for day in read if first <= day <= last):
+                findings.setdefault(day, set()).add(code)
+    day_state.record_attempt(
+        connection,
+        unit.id_entity,
+        read,
+        findings,
+        held=False,
+        step_run_id=loader.step_run_id,
+        at=transform.read_at,
+    )
 
 
 def _save_code_names(

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from bms.client import Client
 from bms.counters import Counters
-from bms_flows.invoices import history
+from bms_flows.invoices import day_state, history
 from bms_flows.invoices.checks import contains_day, currency_findings, empty_last_day
 from bms_flows.invoices.day_counts import FEW, MANY, day_findings
 from bms_flows.invoices.load import RESOURCE, Loader
@@ -21,7 +21,7 @@ from bms_flows.runtime.checks import Finding, judge
 from bms_flows.runtime.profile import Profile
 from bms_flows.runtime.quarantine import InvalidRow
 from bms_flows.runtime.settings import FlowSettings
-from bms_flows.runtime.windows import DAY
+from bms_flows.runtime.windows import DAY, local_date
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ async def review_load(
         committed, transform.invalid_rows, resource=RESOURCE, id_entity=unit.id_entity
     )
     profile = profile_of(committed, transform, loader, known.days.days, not_accepted)
-    today = history.local_date(transform.read_at, settings.time_zone)
+    today = local_date(transform.read_at, settings.time_zone)
     days = {day: each.invoices for day, each in transform.complete_days.items()}
     findings = [
         *judge(profile, known.days.earlier),
@@ -173,6 +173,19 @@ def hold(
         at=transform.read_at,
     )
     step_log.save_totals(connection, step_run_id, unit.id_entity, totals)
+    codes = {
+        day: {each.code for each in review.violations if day in (each.days or unit.days)}
+        for day in unit.days & transform.complete_days.keys()
+    }
+    day_state.record_attempt(
+        connection,
+        unit.id_entity,
+        codes.keys(),
+        codes,
+        held=True,
+        step_run_id=step_run_id,
+        at=transform.read_at,
+    )
     step_log.finish(
         connection,
         step_run_id,

@@ -12,7 +12,6 @@ import pyarrow as pa
 from sqlalchemy import Connection
 
 from bms.client import Client
-from bms_flows.invoices import history
 from bms_flows.invoices.fetch import WindowResponse, fetch
 from bms_flows.invoices.leases import Lease, lease_days
 from bms_flows.invoices.load import RESOURCE, Languages, Loader
@@ -30,7 +29,7 @@ from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.landing import Landing, parquet_file, save_raw
 from bms_flows.runtime.profile import Profile
-from bms_flows.runtime.windows import Window
+from bms_flows.runtime.windows import Window, local_date
 from bms_warehouse.database import clock
 
 
@@ -180,7 +179,7 @@ class Extraction:
         windows = search_windows(
             [each.window for each in transform.windows if each.missing & missing],
             transform.totals.days,
-            today=history.local_date(transform.read_at, settings.time_zone),
+            today=local_date(transform.read_at, settings.time_zone),
             lookback_days=settings.lookback_days,
             most=settings.lookback_budget,
         )

@@ -1,9 +1,11 @@
 """Control totals of a load: exact sums by currency, and counts by day."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,18 +40,33 @@ class ControlTotals:
         for day in window:
             self.days[day]
         rows = rows.append_column("open", is_open(rows))
-        groups = rows.group_by(["currency", "_day", "_counted_day"], use_threads=False).aggregate(
-            [("id_invoice", "count"), ("open", "sum"), *((amount, "sum") for amount in AMOUNTS)]
-        )
-        for group in groups.to_pylist():
-            currency, invoices = group["currency"] or "", group["id_invoice_count"]
-            amounts = {amount: group[f"{amount}_sum"] for amount in AMOUNTS}
-            self.by_currency[currency].add(invoices, amounts)
-            self.currencies[currency].add(group["_counted_day"])
+        for group in self._add_amounts(rows, ["_day", "_counted_day"], [("open", "sum")]):
+            invoices = group["id_invoice_count"]
+            self.currencies[group["currency"] or ""].add(group["_counted_day"])
             if group["_day"] == group["_counted_day"]:
                 found = self.days[group["_day"]]
                 found.invoices += invoices
                 found.open_invoices += group["open_sum"] or 0
+
+    def add_moved(self, rows: pa.Table) -> None:
+        """Add the amounts of invoices that were found on another day; no day counts as read."""
+        self._add_amounts(rows)
+
+    def _add_amounts(
+        self,
+        rows: pa.Table,
+        keys: Sequence[str] = (),
+        sums: Sequence[tuple[str, str]] = (),
+    ) -> list[dict[str, Any]]:
+        """Add the amounts by currency; return the groups of currency and `keys` with these and `sums`."""
+        groups = rows.group_by(["currency", *keys], use_threads=False).aggregate(
+            [("id_invoice", "count"), *sums, *((amount, "sum") for amount in AMOUNTS)]
+        )
+        found: list[dict[str, Any]] = groups.to_pylist()
+        for group in found:
+            amounts = {amount: group[f"{amount}_sum"] for amount in AMOUNTS}
+            self.by_currency[group["currency"] or ""].add(group["id_invoice_count"], amounts)
+        return found
 
 
 def is_open(rows: pa.Table) -> pa.ChunkedArray:

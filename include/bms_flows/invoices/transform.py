@@ -124,6 +124,7 @@ class Transform:
         loaded = [row not in duplicates and key not in newer for row, key in enumerate(ids)]
         rows = rows.filter(pa.array(loaded, pa.bool_()))
         self.counts.rows_read += rows.num_rows
+        self.totals.add_moved(rows)
         return loads.copy_buffer(rows)
 
     def facts(self, not_accepted: Sequence[InvalidRow]) -> RowFacts:

@@ -165,6 +165,17 @@ def save(
     )
 
 
+def first_seen(connection: Connection, step_run_id: int) -> list[tuple[date, date, str]]:
+    """Return the first and last possible day, and the code, of rows that a step run found first."""
+    stored = quarantine.c
+    rows = connection.execute(
+        select(stored.first_day, stored.last_day, stored.code).where(
+            stored.step_run_id == step_run_id, stored.loads == 1
+        )
+    )
+    return [(first, last, code) for first, last, code in rows]
+
+
 def release(
     connection: Connection,
     *,

@@ -84,3 +84,8 @@ def requested_window(
 
 def _last_complete_day(moment: datetime, zone: ZoneInfo) -> date:
     return moment.astimezone(zone).date() - DAY
+
+
+def local_date(moment: datetime, zone: ZoneInfo) -> date:
+    """Return the date of a moment in the company's zone."""
+    return moment.astimezone(zone).date()

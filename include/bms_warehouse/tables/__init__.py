@@ -17,6 +17,7 @@ from bms_warehouse.tables.invoices import (
     CLIENT_INVOICE_FIELDS,
     client_invoice,
     client_invoice_day,
+    client_invoice_finding,
     client_invoice_lease,
     client_invoice_version,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "alarm",
     "client_invoice",
     "client_invoice_day",
+    "client_invoice_finding",
     "client_invoice_lease",
     "client_invoice_version",
     "code_name",

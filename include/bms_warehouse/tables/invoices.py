@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from sqlalchemy import Column, Date, Index, Integer, Table, text
-from sqlalchemy.dialects.postgresql import DATERANGE, ExcludeConstraint
+from sqlalchemy import Boolean, Column, Date, Index, Integer, Table, text
+from sqlalchemy.dialects.postgresql import ARRAY, DATERANGE, ExcludeConstraint
 
 from bms.records import ClientInvoice, described
 from bms_warehouse import resources
@@ -82,6 +82,26 @@ client_invoice_day = Table(
     column("read_at", TIMESTAMP, "Latest complete read of the day."),
     optional("changed_at", TIMESTAMP, "Latest read that changed a row; null until then."),
     comment="Watermark of the extraction: the days read completely.",
+)
+
+client_invoice_finding = Table(
+    "client_invoice_finding",
+    METADATA,
+    Column("id_entity", BIGINT, primary_key=True, autoincrement=False, comment="Entity."),
+    Column("day", Date(), primary_key=True, comment="A day of invoices."),
+    Column(
+        "codes",
+        ARRAY(TEXT),
+        nullable=False,
+        comment="Findings of the latest attempt; empty if a later read found nothing.",
+    ),
+    Column(
+        "held", Boolean, nullable=False, comment="Whether the latest attempt is held for review."
+    ),
+    Column("attempted_at", TIMESTAMP, nullable=False, comment="Latest attempt to read the day."),
+    Column("found_at", TIMESTAMP, nullable=False, comment="Latest new finding."),
+    Column("step_run_id", BIGINT, nullable=False, comment="Step run of the latest attempt."),
+    comment="Days with findings, which are read again after 1, 2, 4, … days.",
 )
 
 client_invoice_lease = Table(

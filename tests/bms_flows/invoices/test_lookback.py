@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bms_flows.invoices.lookback import LONGEST_INTERVAL, ReadDay, join_windows, plan_lookback
+from bms_flows.invoices.lookback import LONGEST_INTERVAL, DayState, join_windows, plan_lookback
 from bms_flows.runtime.windows import DAY, Window
 
 TODAY = date(2026, 11, 21)
@@ -18,18 +18,18 @@ def ago(days: int) -> date:
     return TODAY - timedelta(days=days)
 
 
-def looked(day: int, *, read: int = 1, changed: int = 1, open_invoices: int = 1) -> ReadDay:
-    return ReadDay(ago(day), ago(read), ago(changed), open_invoices)
+def looked(day: int, *, read: int = 1, changed: int = 1, open_invoices: int = 1) -> DayState:
+    return DayState(ago(day), ago(read), ago(changed), open_invoices)
 
 
-def whole(stored: Iterable[ReadDay]) -> list[ReadDay]:
+def whole(stored: Iterable[DayState]) -> list[DayState]:
     """Add the days between, with nothing open and looked at today."""
     known = {each.day: each for each in stored}
     between = Window(min(known), ago(36)) if known else ()
-    return [known.get(day, ReadDay(day, TODAY, TODAY, 0)) for day in between]
+    return [known.get(day, DayState(day, TODAY, TODAY, 0)) for day in between]
 
 
-def read_days(*stored: ReadDay, **given_: int) -> list[int]:
+def read_days(*stored: DayState, **given_: int) -> list[int]:
     """Days ago that are read beyond the tail."""
     options = {"lookback_days": 35, "budget": 100, "rotation": 10**9, "gap": 0} | given_
     found = plan_lookback(YESTERDAY, stored, today=TODAY, **options)
@@ -50,7 +50,8 @@ def test_reads_of_an_unchanged_open_day_are_1_2_4_up_to_32_days_apart() -> None:
     changed = date(2026, 1, 1)
     read, looks = changed, []
     while len(looks) < 8:
-        read = ReadDay(ago(200), read, changed, 1).due_on()
+        state = DayState(ago(200), read, changed, 1)
+        read = next(day for n in range(1, 99) if state.due(changed, day := read + n * DAY))
         looks.append((read - changed).days)
     assert looks == [1, 2, 4, 8, 16, 32, 64, 96]
 
@@ -128,7 +129,7 @@ def test_near_days_become_one_request() -> None:
 @given(
     st.lists(
         st.builds(
-            lambda day, read, quiet: ReadDay(ago(day), ago(read), ago(read + quiet), 1),
+            lambda day, read, quiet: DayState(ago(day), ago(read), ago(read + quiet), 1),
             st.integers(36, 2000),
             st.integers(1, 400),
             st.integers(0, 400),
@@ -137,7 +138,7 @@ def test_near_days_become_one_request() -> None:
         max_size=60,
     )
 )
-def test_no_open_day_is_unseen_for_longer_than_the_longest_interval(stored: list[ReadDay]) -> None:
+def test_no_open_day_is_unseen_for_longer_than_the_longest_interval(stored: list[DayState]) -> None:
     """Within the budget, a day whose last look is further back than that is always read."""
     found = plan_lookback(
         YESTERDAY, whole(stored), today=TODAY, lookback_days=35, budget=60, rotation=90, gap=2
@@ -145,7 +146,7 @@ def test_no_open_day_is_unseen_for_longer_than_the_longest_interval(stored: list
     read = {day for window in found.windows for day in window}
     assert found.over_budget == 0
     assert all(
-        each.day in read for each in stored if (TODAY - each.read_on).days >= LONGEST_INTERVAL
+        each.day in read for each in stored if (TODAY - each.attempted_on).days >= LONGEST_INTERVAL
     )
 
 

@@ -108,6 +108,17 @@ create table bms.client_invoice_day ( -- Watermark of the extraction: the days r
     constraint pk_client_invoice_day primary key (id_entity, day)
 );
 
+create table bms.client_invoice_finding ( -- Days with findings, which are read again after 1, 2, 4, … days.
+    id_entity bigint not null, -- Entity.
+    day date not null, -- A day of invoices.
+    codes text[] not null, -- Findings of the latest attempt; empty if a later read found nothing.
+    held boolean not null, -- Whether the latest attempt is held for review.
+    attempted_at timestamptz not null, -- Latest attempt to read the day.
+    found_at timestamptz not null, -- Latest new finding.
+    step_run_id bigint not null, -- Step run of the latest attempt.
+    constraint pk_client_invoice_finding primary key (id_entity, day)
+);
+
 create table bms.client_invoice_lease ( -- Leases of an entity's days; no two leases share a day.
     id_entity bigint not null, -- Entity of the lease.
     days daterange not null, -- Days of the lease.
