@@ -84,8 +84,9 @@ class Dialect:
 
     # Paging and lists
     page_size_max: int = _gap(0, "maximum page_size; 0: no limit")
-    page_size_over: Literal["clamp", "refuse"] = _gap(
-        "clamp", "a page_size above page_size_max: reduced to the maximum, or 422"
+    page_size_over: Literal["clamp", "clamp_rows", "refuse"] = _gap(
+        "clamp",
+        "a page_size above page_size_max: reduced to the maximum, reduced but total_pages of the request, or 422",
     )
     past_end: Literal["empty", "not_found", "last_page"] = _gap(
         "empty", "a page after the last: empty data, 404, the last page again"

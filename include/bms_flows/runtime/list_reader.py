@@ -159,6 +159,8 @@ class ListReader:
             and (first.total_pages - 1) * this.size >= self.largest > this.size
         ):
             first = await self._larger(first)
+        if len(self.passes) == 1:
+            first = await self._given(first)
             this.size = self.full_page = first.size
         size = this.size
         waiting = [first]
@@ -200,6 +202,27 @@ class ListReader:
         if rows >= self.largest:
             return page
         return await self._call(1, size=rows) if rows > first.size else first
+
+    async def _given(self, first: Page[Any]) -> Page[Any]:
+        """Return the first page with the size that the service really gives.
+
+        A service that returns fewer rows than requested may still compute `total_pages` from the
+        request, so the total counts only for the size of a page that was given. A list of one page
+        is shorter than requested, too: only its next page shows the difference.
+        """
+        rows = len(first) + len(first.rejected)
+        if not first.endpoint.paged or not 0 < rows < first.size:
+            return first
+        if first.total_pages <= 1:
+            try:
+                after = await self._call(2, size=rows)
+            except BmsError:
+                return first
+            shown = {getattr(each, "key", each) for each in first.records}
+            if all(getattr(each, "key", each) in shown for each in after.records):
+                return first
+        page = await self._call(1, size=rows)
+        return page if len(page) + len(page.rejected) == rows else first
 
     async def _call(self, number: int, *, size: int) -> Page[Any]:
         self.calls += 1

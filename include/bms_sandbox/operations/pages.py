@@ -31,9 +31,12 @@ def page_of(count: int, number: int, size: int, dialect: Dialect) -> Page:
             raise ServiceError(
                 422, "page_too_large", f"page_size is at most {dialect.page_size_max}"
             )
+        announced = size if dialect.page_size_over == "clamp_rows" else dialect.page_size_max
         size = dialect.page_size_max
-    pages = -(-count // size)
-    if number > max(pages, 1):
+    else:
+        announced = size
+    pages = -(-count // announced)
+    if number > max(-(-count // size), 1):
         if dialect.past_end == "not_found":
             raise ServiceError(404, "no_such_page", f"there are {pages} pages")
         if dialect.past_end == "last_page":

@@ -54,7 +54,9 @@ def ground_truth(dialect: Dialect) -> dict[str, Any]:
         "expires_in_unit": dialect.expires_in_unit,
         "page_size_limit": {
             "rows": limit,
-            "beyond": {"clamp": "clamped", "refuse": "refused"}[dialect.page_size_over],
+            "beyond": {"clamp": "clamped", "clamp_rows": "clamped", "refuse": "refused"}[
+                dialect.page_size_over
+            ],
         }
         if limit
         else None,

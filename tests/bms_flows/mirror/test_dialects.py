@@ -126,6 +126,15 @@ def test_unknown_fields_are_stored(sandbox: Sandbox, mirror: Mirror) -> None:
     assert mirror.run()["unchanged"] == 5
 
 
+def test_a_total_of_pages_that_the_service_does_not_give_hides_no_row(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    sandbox.fill(contacts=60)
+    sandbox.set_dialect(page_size_max=25, page_size_over="clamp_rows")
+    assert mirror.run(page_size=100)["rows_read"] >= 60
+    assert len(mirror.rows("bms.contact")) == 60
+
+
 def test_a_refused_page_size_is_reported(sandbox: Sandbox, mirror: Mirror) -> None:
     sandbox.set_dialect(page_size_max=5, page_size_over="refuse")
     with pytest.raises(Refused):

@@ -7,14 +7,14 @@ numbers do not add up, the whole list is read again.
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
 
-from bms.errors import Forbidden, Refused, TooLarge
+from bms.errors import Forbidden, Refused
 from bms.responses import Page
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.remote import ListUnsettled
@@ -33,27 +33,23 @@ Found = tuple[dict[str, ServiceRecord], ListState]
 
 @dataclass(frozen=True)
 class CrmList:
-    """A paged list. `known` converts an item and its digest; `passes` limits a full read."""
+    """A paged list. `known` converts an item and its digest; `passes` limits a full read.
+
+    A long list is read with pages of `largest` rows if the service gives as many.
+    """
 
     name: str
     fetch: FetchPage
     known: Callable[[Any, bytes], ServiceRecord]
     passes: int
+    page_size: int
+    largest: int
 
-    async def whole(self, page_sizes: Sequence[int]) -> Found:
-        """Read the whole list in passes, with the largest page size that the service accepts.
+    async def whole(self) -> Found:
+        """Read the whole list in passes.
 
         Raises `ListUnsettled` if the list changed so much that records may be missing.
         """
-        for page_size in page_sizes:
-            try:
-                return await self._whole(page_size)
-            except (Refused, TooLarge) as error:
-                if isinstance(error, Forbidden) or page_size == page_sizes[-1]:
-                    raise
-        raise ValueError("no page size to read with")
-
-    async def _whole(self, page_size: int) -> Found:
         found: dict[str, ServiceRecord] = {}
         order = _Order()
 
@@ -63,7 +59,7 @@ class CrmList:
             found.update({str(item.id): self.known(item, mark) for item, mark in marked})
             return [(item.id, mark) for item, mark in marked]
 
-        reading = ListReader(self.fetch, take, page_size, self.name)
+        reading = ListReader(self.fetch, take, self.page_size, self.name, largest=self.largest)
         await reading.until_agreed(self.passes)
         if not reading.agreed:
             raise ListUnsettled(self.name)
@@ -103,7 +99,21 @@ class CrmList:
         if max(page.total_pages, 1) != number:
             number = max(page.total_pages, 1)
             page = await self.fetch(number, size)
-        return page if max(page.total_pages, 1) == number else None
+        if max(page.total_pages, 1) != number:
+            return None
+        # A service may round total_pages down, so a full last page doesn't prove the end.
+        while len(page) >= size:
+            try:
+                after = await self.fetch(number + 1, size)
+            except Refused as error:
+                if isinstance(error, Forbidden):
+                    raise
+                return page
+            if {item.id for item in after} <= {item.id for item in page}:
+                return page
+            number += 1
+            page = replace(after, number=number, total_pages=number)
+        return page
 
     async def _from_the_end(
         self, state: ListState, last: Page[Any]
@@ -121,6 +131,9 @@ class CrmList:
             found |= unseen
             if not unseen:
                 break
+        else:
+            if most < pages:
+                return None  # edited records at this end may hide a new one behind them
         new = found.keys() - state.fingerprints.keys()
         return found if len(new) == more else None
 

@@ -140,8 +140,8 @@ class Crm(ABC):
         self._reader = reader
         self._writer = writer
         self._passes = settings.mirror_passes
-        sizes = [settings.list_page_size, reader.settings.page_size]
-        self._page_sizes = sorted(set(sizes), reverse=True)
+        self._largest_page = settings.list_page_size
+        self._page_size = min(reader.settings.page_size, settings.list_page_size)
         self._seen: dict[bytes, ServiceRecord] = {}
 
     @abstractmethod
@@ -164,7 +164,7 @@ class Crm(ABC):
         empty = Snapshot(taken_at=at, lists={}, records={})
         if not set(scopes):
             return empty
-        read = {each.name: await each.whole(self._page_sizes) for each in self._lists()}
+        read = {each.name: await each.whole() for each in self._lists()}
         return _merged(empty, at, read)
 
     async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
@@ -173,13 +173,12 @@ class Crm(ABC):
         for each in self._lists():
             state = snapshot.lists.get(each.name)
             found = None if state is None else await each.new(state)
-            sizes = self._page_sizes if state is None else [state.page_size]
-            read[each.name] = found or await each.whole(sizes)
+            read[each.name] = found or await each.whole()
         return _merged(snapshot, at, read)
 
     def _lists(self) -> Sequence[CrmList]:
         return [
-            CrmList(name, fetch, self._known, self._passes)
+            CrmList(name, fetch, self._known, self._passes, self._page_size, self._largest_page)
             for name, fetch in self._fetches().items()
         ]
 

@@ -71,6 +71,8 @@ class ServiceCheck:
         self._owner = owner
         self._current: Snapshot | None = None
         self._earlier: dict[int | None, Snapshot | None] = {None: None}
+        self._stored_scopes = set[Any]()
+        """Scopes of the stored snapshots: records of all of them are compared."""
 
     async def before_sending(self, rows: Rows) -> bool:
         """Check READY rows: adopt existing records, send possible matches to review.
@@ -217,13 +219,17 @@ class ServiceCheck:
         if unknown:
             stored = await self._ledger.snapshots([each for each in unknown if each is not None])
             current = rules_version(self._remote.resource.region)
+            if self._remote.identity.scope is not None:
+                self._stored_scopes |= {
+                    int(name) for each in stored.values() for name in each.lists
+                }
             usable = {number: each for number, each in stored.items() if each.rules == current}
             self._earlier.update({each: usable.get(each or 0) for each in unknown})
             self._current = None  # it may lack records that are new for these rows
         base = self._current or _earliest([self._earlier[each] for each in wanted])
         if base is None:
             scopes = {self._remote.identity.scope_of(body) for _, body in rows.values()}
-            found = await self._remote.read_all(scopes, at)
+            found = await self._remote.read_all(scopes | self._stored_scopes, at)
             self._current = require_scopes(found, scopes - {None})
         else:
             self._current = await self._remote.refresh(base, at)

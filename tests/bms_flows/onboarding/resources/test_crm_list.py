@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -34,6 +34,9 @@ class Crm:
     order: str = "id"
     page_size_max: int = 0
     refuses: bool = False
+    announces: Literal["given", "asked", "rounded down"] = "given"
+    """Of what `total_pages` is computed: pages as given, as asked for, or full pages only."""
+    largest: int = 10
     past_end: str = "empty"
     items: dict[int, ContactItem] = field(default_factory=dict)
     calls: int = 0
@@ -61,12 +64,18 @@ class Crm:
 
     async def fetch(self, number: int, size: int) -> Page[Any]:
         self.calls += 1
+        asked = size
         if self.page_size_max and size > self.page_size_max:
             if self.refuses:
                 raise Refused(LISTS, "page_size", status=422)
             size = self.page_size_max
         listed = sorted(self.items.values(), key=ORDERS[self.order])
         pages = -(-len(listed) // size)
+        announced = {
+            "given": pages,
+            "asked": -(-len(listed) // asked),
+            "rounded down": len(listed) // size,
+        }[self.announces]
         if number > max(pages, 1):
             if self.past_end == "refused":
                 raise Refused(LISTS, "no such page", status=404)
@@ -80,15 +89,15 @@ class Crm:
             body=b"",
             number=number,
             size=size,
-            total_pages=pages,
+            total_pages=announced,
         )
 
     @property
     def list(self) -> CrmList:
-        return CrmList("contacts", self.fetch, known, 3)
+        return CrmList("contacts", self.fetch, known, 3, 10, self.largest)
 
-    async def whole(self, *page_sizes: int) -> ListState:
-        return (await self.list.whole(page_sizes or (10,)))[1]
+    async def whole(self) -> ListState:
+        return (await self.list.whole())[1]
 
 
 def replace_item(item: ContactItem) -> ContactItem:
@@ -134,7 +143,7 @@ async def test_new_records_at_the_end_of_the_list_are_found(order: str, new: int
     found, later = answer
     assert found.keys() == numbers
     assert later.fingerprints.keys() == state.fingerprints.keys() | numbers
-    assert crm.calls <= 2 * (new // 10 + 4)
+    assert crm.calls <= 2 * (new // 10 + 5)
     assert await crm.list.new(later) == ({}, later)
 
 
@@ -209,8 +218,8 @@ async def test_ids_reused_by_a_restored_service_are_recognized_as_other_records(
 async def test_the_largest_page_size_that_the_service_gives_is_used_and_remembered(
     refuses: bool,
 ) -> None:
-    crm = filled(100, page_size_max=10, refuses=refuses)
-    state = await crm.whole(1000, 10)
+    crm = filled(100, page_size_max=10, refuses=refuses, largest=50)
+    state = await crm.whole()
     assert (len(state.fingerprints), state.page_size) == (100, 10)
     number = crm.add()
     crm.calls = 0
@@ -218,16 +227,49 @@ async def test_the_largest_page_size_that_the_service_gives_is_used_and_remember
     assert answer is not None
     assert answer[0].keys() == {str(number)}
     assert crm.calls <= 6
-    assert (await filled(100).whole(1000, 10)).page_size == 1000
+    assert (await filled(100, largest=50).whole()).page_size == 50
+
+
+@pytest.mark.parametrize("rows", [8, 9, 45])
+@pytest.mark.parametrize("most", [4, 8, 10])
+async def test_a_total_of_pages_that_the_service_does_not_give_hides_no_record(
+    rows: int, most: int
+) -> None:
+    crm = filled(rows, page_size_max=most, announces="asked", largest=50)
+    assert len((await crm.whole()).fingerprints) == rows
+
+
+@pytest.mark.parametrize("order", KNOWN_ORDERS)
+async def test_a_total_of_pages_that_is_rounded_down_hides_no_new_record(order: str) -> None:
+    crm = filled(20, order=order, announces="rounded down")
+    state = await crm.whole()
+    new = {crm.add() for _ in range(7)}
+    answer = await crm.list.new(state)
+    assert answer is not None
+    assert answer[0].keys() == {str(number) for number in new}
+
+
+async def test_edits_of_many_records_hide_no_new_record() -> None:
+    """The list is ordered by the time of edits, and a deletion balances the count."""
+    crm = filled(100, order="modified_on_desc")
+    state = await crm.whole()
+    oldest, *others = sorted(crm.items)
+    new = crm.add()
+    del crm.items[oldest]
+    for number in others:
+        crm.edit(number)
+    answer = await crm.list.new(state)
+    assert answer is None or str(new) in answer[0]
+    assert str(new) in (await crm.whole()).fingerprints
 
 
 async def test_a_refusal_that_is_not_about_the_page_size_is_raised() -> None:
     async def forbidden(_number: int, _size: int) -> Page[Any]:
         raise Forbidden(LISTS, "forbidden", status=403)
 
-    refused = CrmList("contacts", forbidden, known, 3)
+    refused = CrmList("contacts", forbidden, known, 3, 100, 1000)
     with pytest.raises(Forbidden):
-        await refused.whole([1000, 100])
+        await refused.whole()
     state = ListState(fingerprints={}, page_size=100)
     with pytest.raises(Forbidden):
         await refused.new(state)
@@ -256,7 +298,7 @@ async def test_a_record_missing_from_one_of_two_lists_is_found(stale_first: bool
         begun += page == len(stale.items) // size + 1  # each reading begins with the last page
         return await replicas[begun - 1].fetch(page, size)
 
-    answer = await CrmList("contacts", fetch, known, 3).new(state)
+    answer = await CrmList("contacts", fetch, known, 3, 10, 10).new(state)
     assert answer is not None
     assert answer[0].keys() == {str(number)}
 
@@ -271,11 +313,14 @@ def test_no_new_record_is_missed_whatever_happened_meanwhile(seed: int) -> None:
             order=random.choice(list(ORDERS)),
             page_size_max=random.choice((0, 5)),
             past_end=random.choice(("empty", "refused", "last_page")),
+            announces=random.choice(("given", "asked", "rounded down")),
+            largest=random.choice((10, 20)),
             random=random,
         )
-        state = await crm.whole(20, 5)
+        state = await crm.whole()
+        assert state.fingerprints.keys() == {str(number) for number in crm.items}
         before: set[Key] = set(crm.items)
-        for _ in range(random.randrange(40)):
+        for _ in range(random.choice((5, 40, 400))):
             act = random.choice(("add", "add", "edit", "delete"))
             if act == "add":
                 crm.add()
