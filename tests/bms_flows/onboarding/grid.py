@@ -135,7 +135,9 @@ def play(cell: Cell, sandbox: Sandbox, enter: Enter, keys: Counter[str], **diale
                 break
             time.sleep(again.settings.lease_s)
     found = list(wrong(sandbox, again, keys, codes))
-    if cell.fault != "none" and not sandbox.truth()["faults"].get(cell.fault):
+    truth, kind = sandbox.truth(), KINDS[first.resource]
+    sent = keys.keys() & {row[kind.key] for row in truth["created"][kind.rows]}
+    if cell.fault != "none" and sent and not truth["faults"].get(cell.fault):
         found.append("the fault never struck")
     return Result(cell, time.monotonic() - started, tuple(found), killed)
 

@@ -774,7 +774,7 @@ def test_a_decision_applies_to_rows_with_one_reason(
         assert carry_through(creation.plan("employee"))["needs_review"] == 2
     with (
         run("manual__3", drop=2, line="all", decision="create"),
-        pytest.raises(InvalidDecision, match="2: same_person_other_key; 3: attempts_used"),
+        pytest.raises(InvalidDecision, match="2: same_person_other_key; 3: absence_not_proven"),
     ):
         creation.plan("employee")
     assert drop_row(warehouse, 2).state == "applied"
