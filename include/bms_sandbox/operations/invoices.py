@@ -8,47 +8,31 @@ from fastapi import APIRouter, Query, Response
 from bms_sandbox.demo_invoices import EPOCH
 from bms_sandbox.dialect import Language
 from bms_sandbox.errors import Reply, ServiceError, array_reply
-from bms_sandbox.operations.shapes import Int64, Shape, response
+from bms_sandbox.operations.shapes import Int64, models, response
 from bms_sandbox.response_cache import MEGABYTE, InvoiceDayCache
 from bms_sandbox.service import Service
 
-
-class ClientInvoiceItem(Shape):
-    """Client invoice list item."""
-
-    id_invoice: int
-    reference_number: str
-    invoice_date: str
-    due_date: str
-    invoice_type: str
-    invoice_type_name: str
-    id_client: int
-    client_name: str
-    po_number: str
-    vat_number: str
-    invoice_subject: str
-    total_excl_vat: float
-    total_vat: float
-    total_incl_vat: float
-    total_due: float
-    currency: str
-    payment_mode: str
-    payment_mode_name: str
-    status: str
-    status_name: str
-    id_account_manager: int
-    created_on: str
-    created_by: int
-    canceled: bool
-    canceled_on: str
-    canceled_by: int
-    id_credit: int
-    sent: bool
-    sent_on: str
-    sent_by: int
-
-
-FIELDS = tuple(ClientInvoiceItem.model_fields)
+MODELS = models(
+    "ClientInvoice",
+    """
+    integer l id_invoice
+    string l reference_number invoice_date due_date invoice_type invoice_type_name
+    integer l id_client
+    string l client_name po_number vat_number invoice_subject
+    number l total_excl_vat total_vat total_incl_vat total_due
+    string l currency payment_mode payment_mode_name status status_name
+    integer l id_account_manager
+    string l created_on
+    integer l created_by
+    boolean l canceled
+    string l canceled_on
+    integer l canceled_by id_credit
+    boolean l sent
+    string l sent_on
+    integer l sent_by
+    """,
+)
+FIELDS = MODELS.item_fields
 
 
 def list_client_invoices(
@@ -101,7 +85,7 @@ def router(service: Service) -> APIRouter:
 
     @routes.get(
         "/v1/ERP/invoices/clients",
-        response_model=list[ClientInvoiceItem],
+        response_model=list[MODELS.item],  # type: ignore[name-defined]  # a type created at run time
         operation_id="list_client_invoices",
     )
     async def client_invoices(

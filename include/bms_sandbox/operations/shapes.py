@@ -77,6 +77,16 @@ class Models:
     item: type[Shape]
 
     @property
+    def page(self) -> type[Shape]:
+        """Paged list envelope."""
+        name = self.item.__name__.replace("Item", "Page")
+        data: Any = list[self.item]  # type: ignore[name-defined]  # a type created at run time
+        page: type[Shape] = create_model(
+            name, __base__=Shape, total_pages=(int, ...), data=(data, ...)
+        )
+        return page
+
+    @property
     def detail_fields(self) -> tuple[str, ...]:
         """Names of the detail's fields."""
         return tuple(self.detail.model_fields)
