@@ -12,6 +12,7 @@ import logging
 import re
 from smtplib import SMTPNotSupportedError
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
@@ -86,11 +87,19 @@ def _post(notice: Notice, conn_id: str = WEBHOOK_CONN_ID) -> None:
     """Post a message to a webhook; raise `ChannelError` unless it answers with a 2xx status."""
     from airflow.providers.http.hooks.http import HttpHook  # noqa: PLC0415 - 0.3 s
 
-    mask_secret(BaseHook.get_connection(conn_id).host)  # a webhook's address is its secret
+    _mask_address(BaseHook.get_connection(conn_id).host or "")
     # The provider's check counts a redirect as success and logs the body of an error.
     options = {"timeout": TIMEOUT, "allow_redirects": False, "check_response": False}
     response = HttpHook(http_conn_id=conn_id).run(json=payload(notice), extra_options=options)
     require_accepted(response.status_code)
+
+
+def _mask_address(address: str) -> None:
+    """Mask a webhook's address, and path and query, which error texts show without the host."""
+    parts = urlsplit(address)
+    for secret in (address, parts.path, parts.query, *parts.path.split("/")):
+        if secret:
+            mask_secret(secret)
 
 
 def _mail(notice: Notice, to: str) -> None:

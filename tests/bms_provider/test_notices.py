@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.sdk._shared.secrets_masker import redact
 from sqlalchemy import Engine
 
 from bms_flows.monitoring import alarms
@@ -229,6 +230,20 @@ def test_an_error_of_a_webhook_is_not_a_delivery(
     with webhook(status) as found:
         connect("bms_webhook", conn_type="http", host=found.url)
         assert send(caplog).startswith(f"bms_webhook: responded with {status}")
+
+
+def test_the_address_of_a_webhook_that_does_not_answer_is_masked(
+    connect: Callable[..., None],
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The provider logs the error of the connection, which has the path without the host."""
+    connect(
+        "bms_webhook", conn_type="http", host="http://127.0.0.1:9/services/T0SECRET?key=K0SECRET"
+    )
+    logged = send(caplog) + "".join(capsys.readouterr())
+    assert "SECRET" in logged
+    assert "SECRET" not in redact(logged)
 
 
 def test_an_alarm_is_sent_again_after_a_redirect_of_the_webhook(

@@ -116,14 +116,9 @@ def enter(
     drop = claim.get(flow.warehouse, drop_id)
     if drop.dag_run_id != run.dag_run_id:
         return {**nothing, "plan": None, "text": f"taken over by run {drop.dag_run_id}"}
-    if answer is None:
-        raise approval.NotApproved(
-            f"the request to approve drop {drop_id} has no answer, so no row is created:"
-            " clear the approval task to ask again"
-        )
-    if answer["approved"] is False:
-        approval.refuse(flow.warehouse, drop_id, plan_id, answer["who"])
-        return nothing
+    answer, left = _checked_answer(run, proposed, answer)
+    if left is not None:
+        return left
     sheet, _ = dispatch.read_original(flow, run.resource, drop)
 
     async def begin(context: OnboardingContext) -> Entered | Proposal:
@@ -136,6 +131,28 @@ def enter(
         _save_plan(run, drop, sheet, begun)
         return {**_manifest(run, drop_id, begun, ask=True), "chunks": []}
     return {**nothing, "plan": begun.plan_id, "chunks": list(range(begun.chunks))}
+
+
+def _checked_answer(
+    run: OnboardingRun, proposed: dict[str, Any], answer: dict[str, Any] | None
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return the answer, and the manifest if the answer does not approve the plan of `proposed`."""
+    drop_id, plan_id = proposed["drop"], proposed["plan"]
+    if answer is None:
+        raise approval.NotApproved(
+            f"the request to approve drop {drop_id} has no answer, so no row is created:"
+            " clear the approval task to ask again"
+        )
+    if answer["approved"] is not None and answer.get("plan") != plan_id:
+        # A user cleared the planning task, but not the approval: nobody has seen this plan.
+        log.warning(
+            "drop %s: the answer is to another plan, so approval is requested again", drop_id
+        )
+        return answer, {**proposed, "ask": True, "chunks": []}
+    if answer["approved"] is False:
+        approval.refuse(run.flow.warehouse, drop_id, plan_id, answer["who"])
+        return answer, {**proposed, "ask": False, "chunks": []}
+    return answer, None
 
 
 def apply(run: OnboardingRun, entered: dict[str, Any], chunk: int) -> dict[str, int]:

@@ -92,3 +92,10 @@ def _inside(root: UPath, folder: str) -> bool:
     parts = PurePosixPath(folder).parts
     below = len(parts) > 1 and parts[0] == REPORTS and ".." not in parts
     return below and without_links(root, folder)
+
+
+def header_name(name: str) -> str:
+    """Return a file name without characters that require quoting in a header."""
+    return "".join(
+        each if each.isascii() and (each.isalnum() or each in "._-") else "_" for each in name
+    )

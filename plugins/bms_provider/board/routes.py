@@ -297,7 +297,7 @@ def _download(folder: str | None, name: str, who: Viewer, owner: str) -> Respons
     # The id of the user, since some auth managers return a person's name as the user's name.
     log.info("User %s downloads %s of %s", who.user.get_id(), name, owner)
     headers = {
-        "Content-Disposition": f'attachment; filename="{owner}-{name}"',
+        "Content-Disposition": f'attachment; filename="{files.header_name(f"{owner}-{name}")}"',
         "Content-Security-Policy": "sandbox; default-src 'none'",
     }
     kind = files.MEDIA_TYPES.get(PurePath(name).suffix, "application/octet-stream")

@@ -13,7 +13,7 @@ from upath import UPath
 
 from bms_flows.runtime import storage
 from bms_provider.board.access import UserDep, may_edit
-from bms_provider.board.files import without_links
+from bms_provider.board.files import header_name, without_links
 from bms_provider.files import OPERATOR_FILES
 from bms_provider.flow_context import data_root
 
@@ -54,7 +54,7 @@ def task_file(dag_id: str, path: str, user: UserDep) -> StreamingResponse:
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError, storage.NotRegularFile):
         raise missing from None
     log.info("User %s downloads a file of the DAG %s", user.get_id(), dag_id)
-    disposition = f'attachment; filename="{_ascii(file.name)}"'
+    disposition = f'attachment; filename="{header_name(file.name)}"'
     return StreamingResponse(
         chain([first], chunks),
         media_type="application/octet-stream",
@@ -66,10 +66,3 @@ def _chunks(file: UPath) -> Iterator[bytes]:
     with storage.open_to_read(file) as stream:
         while chunk := stream.read(CHUNK):
             yield chunk
-
-
-def _ascii(name: str) -> str:
-    """Return a file name without characters that require quoting in a header."""
-    return "".join(
-        each if each.isascii() and (each.isalnum() or each in "._-") else "_" for each in name
-    )

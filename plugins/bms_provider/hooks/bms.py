@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from airflow.sdk import BaseHook, get_current_context
 from airflow.sdk.log import mask_secret
@@ -84,6 +85,9 @@ class BmsHook(BaseHook):
         A task in the pool of the service has at most as many requests in flight as it has slots.
         """
         settings = client_settings(self.connection, self.extras)
+        if (proxy := settings.proxy()) and (password := urlsplit(proxy).password):
+            mask_secret(password)
+            mask_secret(unquote(password))
         for exposure in exposures(settings):
             log.warning("Connection %s: %s", self.bms_conn_id, exposure)
         slots = slots_of_current_task()

@@ -291,6 +291,18 @@ def test_a_report_file_is_a_download(
     assert answer.headers["Content-Security-Policy"].startswith("sandbox")
 
 
+@pytest.mark.parametrize("name", ['x"; filename=evil.html', "a\u202eb.csv"])
+def test_a_file_name_cannot_change_the_header_of_a_download(
+    visit: Visit, report: int, data_root: Path, name: str
+) -> None:
+    (data_root / "reports" / "employees" / "000001" / name).write_text("content")
+    answer = visit("user").get(f"/bms/drops/{report}/files/{quote(name)}")
+    assert answer.status_code == 200
+    assert re.fullmatch(
+        r'attachment; filename="drop-1-[\w.-]+"', answer.headers["Content-Disposition"]
+    )
+
+
 def test_a_download_is_logged_without_the_name_of_the_dropped_file(
     visit: Visit, report: int, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -193,6 +193,19 @@ def test_every_error_of_a_token_request_has_a_remedy(kind: type[errors.BmsError]
     assert access.remedy(error).endswith(".")
 
 
+def test_the_password_of_a_proxy_is_masked(connect: Any) -> None:
+    proxies = {"https": "http://user:proxy%2Dpass-1@127.0.0.1:9", "http": "http://127.0.0.1:9"}
+    connect(
+        host="https://bms.example",
+        login="client",
+        password="secret",
+        extra={"application_id": "a", "proxies": proxies},
+    )
+    assert BmsHook().settings.proxies == proxies
+    shown = redact(f"cannot connect to {proxies['https']} (proxy-pass-1)")
+    assert "pass-1" not in shown
+
+
 def test_a_connection_survives_the_uri_of_airflow_s_test_button(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

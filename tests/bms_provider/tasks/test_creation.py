@@ -149,8 +149,8 @@ def test_a_run_without_a_file_names_the_param_and_is_not_retried(
 
 
 def carry_through(proposed: dict[str, Any], answer: Any = NOBODY_ASKED) -> dict[str, Any]:
-    """Do what follows the plan."""
-    entered = creation.enter("employee", proposed, answer)
+    """Do what follows the plan; the answer is to this plan."""
+    entered = creation.enter("employee", proposed, {"plan": proposed["plan"], **answer})
     for chunk in entered["chunks"]:
         creation.apply("employee", entered, chunk)
     return creation.conclude("employee", entered)
@@ -761,6 +761,23 @@ def test_an_invalid_decision_changes_no_row(warehouse: Engine, subtests: pytest.
     assert states == ["review"]
 
 
+def test_an_answer_to_another_plan_approves_nothing(
+    sandbox: Sandbox, dropped: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user clears the planning task and the entering task, but not the approval between them."""
+    monkeypatch.setenv("BMS_APPROVAL", "always")
+    with run(path=dropped):
+        proposed = creation.plan("employee")
+        answer = {"plan": "another", "approved": True, "who": "ada"}
+        entered = creation.enter("employee", proposed, answer)
+        assert (entered["ask"], entered["chunks"]) == (True, [])
+        assert entered["question"] == proposed["question"]
+        assert sandbox.truth()["created"]["employees"] == []
+        refusal = {**answer, "approved": False}
+        assert creation.enter("employee", proposed, refusal)["ask"], "nor does it refuse"
+        assert carry_through(entered, {"approved": True, "who": "ada"})["created"] > 0
+
+
 def test_a_decision_applies_to_rows_with_one_reason(
     sandbox: Sandbox, warehouse: Engine, unanswered: None, data_root: Path
 ) -> None:
@@ -891,7 +908,7 @@ def test_a_second_change_during_approval_fails_the_run_without_creating_a_row(
         entered = creation.plan("employee")
         for record in existing[1:]:  # once in each round of approval
             sandbox.delete("employees", record["guid_employee"])
-            entered = creation.enter("employee", entered, yes)
+            entered = creation.enter("employee", entered, {"plan": entered["plan"], **yes})
             assert (entered["ask"], entered["chunks"]) == (True, [])
         for _ in range(2):  # a retry of the task too
             with pytest.raises(RowsWaiting, match=r"changed again .* drop=1 and approve"):
