@@ -82,11 +82,11 @@ def started(server: WarehouseServer, service: ListedInvoices, truth: SimulatedCo
     return nights
 
 
-def clean_years(server: WarehouseServer, service: ListedInvoices) -> None:
+def clean_years(server: WarehouseServer, service: ListedInvoices, names: list[str]) -> None:
     """Print the held nights of clean years."""
     print("\n| company | years | held nights | which |\n| --- | ---: | ---: | --- |", flush=True)
     total = years = 0
-    for profile in PROFILES:
+    for profile in (each for each in PROFILES if each.name in names):
         count = YEARS.get(profile.name, OTHER_YEARS)
         last = FIRST_NIGHT + count * 365 * DAY
         nights = started(server, service, SimulatedCompany(profile, HISTORY_FROM, last))
@@ -138,13 +138,15 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--only", choices=("clean", "losses"))
     options.add_argument("--loss", action="append", choices=[*LOSSES], default=[])
+    companies = [each.name for each in PROFILES]
+    options.add_argument("--company", action="append", choices=companies, help="of clean years")
     given = options.parse_args()
     print(f"# Losses in responses of invoices\n\n{stamp()}")
     with warehouse_server() as server, serving() as service:
         if given.only != "clean":
             losses(server, service, given.loss or [*LOSSES])
         if given.only != "losses":
-            clean_years(server, service)
+            clean_years(server, service, given.company or companies)
     return 0
 
 
