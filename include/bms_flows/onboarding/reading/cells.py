@@ -47,7 +47,7 @@ _EMPTY: Final = frozenset({"NULL", "null", "(null)", "NaN", "NaT", "<NA>", "unde
 """What programs write for an empty cell. A person may be called Null, so the case counts."""
 _DITTO: Final = frozenset({"idem", "id.", "ditto", '"', "''", "//", "\u201d", "\u3003"})
 """What users write for the value of the row above. A company may be called Idem, so the case counts."""
-_AS_DECIMAL: Final = re.compile(r"\+?[0-9]+\.0")
+_AS_DECIMAL: Final = re.compile(r"\+?[0-9]+[.,]0+")
 _ALLOWED: Final = "\n\r\t"
 _PLAIN: Final = str.maketrans(
     {
@@ -147,7 +147,7 @@ def value(cell: Cell, field: Field, evidence: Evidence) -> Value:
     text = cell.strip()
     if field.holds == "percent":
         text = text.removesuffix("%").rstrip()
-    if field.holds in ("number", "phone", "postal_code") and _AS_DECIMAL.fullmatch(text):
+    if field.holds in ("code", "number", "phone", "postal_code") and _AS_DECIMAL.fullmatch(text):
         raise ReadError("not_text")
     return _READERS[field.kind](text, evidence)
 

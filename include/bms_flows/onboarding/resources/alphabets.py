@@ -11,8 +11,9 @@ _LOOK_LATIN: Final = frozenset({"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "CO
 
 
 def is_written_as_name(text: str) -> bool:
-    """Return whether a text has letters and none of the signs that names don't have, such as emojis."""
-    return any(map(str.isalpha, text)) and not any(map(_is_foreign_sign, text))
+    """Return whether a text has letters, no word of digits, and no signs such as emojis."""
+    words_only = any(map(str.isalpha, text)) and not any(map(str.isdigit, text.split()))
+    return words_only and not any(map(_is_foreign_sign, text))
 
 
 def mixes_alphabets(text: str) -> bool:

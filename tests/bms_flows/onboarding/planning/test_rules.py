@@ -77,6 +77,7 @@ def test_two_lines_in_a_name_or_key_are_refused(field: str, refused: bool) -> No
         ("social_security_number", "en cours", "no_digit"),
         ("payroll_number", "'00407", "leading_apostrophe"),
         ("payroll_number", "ADUPONT", None),
+        ("first_name", "Paul 2", "not_letters"),
         ("social_security_number", "\u2019185057800608436", "leading_apostrophe"),
     ],
 )

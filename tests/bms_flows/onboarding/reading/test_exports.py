@@ -42,9 +42,13 @@ def test_what_a_program_writes_for_a_value_is_refused(text: str, code: str | Non
 
 
 @pytest.mark.parametrize(
-    ("header", "text"), [("Code postal", "75001.0"), ("Mobile", "32470123456.0")]
+    ("header", "text"),
+    [
+        ("Code postal", "75001.0"),
+        ("Mobile", "32470123456.0"),
+    ],
 )
-def test_a_number_with_a_decimal_is_no_postal_code_or_phone_number(header: str, text: str) -> None:
+def test_a_number_with_decimals_is_no_code_or_phone_number(header: str, text: str) -> None:
     assert [fault.code for fault in cell(text, header).faults] == ["not_text"]
 
 
