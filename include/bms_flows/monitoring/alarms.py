@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, and_, not_, or_, select, text, update
+from sqlalchemy import Connection, Engine, and_, func, not_, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows.catalog import FLOWS
-from bms_flows.runtime.notice import Links, Notice, Send
+from bms_flows.runtime.notice import Links, NotDelivered, Notice, Send
 from bms_flows.runtime.reasons import ALARMS
 from bms_warehouse.tables import alarm
 
@@ -37,6 +37,8 @@ class Extent:
 
 
 UNKNOWN_EXTENT: Final = Extent()
+REFUSED: Final = 3
+"""Messages in one call that no channel accepts, after which the channels count as down."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Alarm:
     since: datetime
     raised_at: datetime
     notified_at: datetime | None
+    refused_at: datetime | None
     aspects: Sequence[str]
     size: int
     notified_aspects: Sequence[str]
@@ -121,7 +124,7 @@ def open_alarms(connection: Connection) -> list[Alarm]:
     return [Alarm(**row) for row in connection.execute(found).mappings()]
 
 
-# A recovery is notified only if the alarm was.
+# A recovery is notified only if the alarm was, or if no channel accepted the alarm meanwhile.
 _DUE = or_(
     and_(alarm.c.notified_at.is_(None), alarm.c.recovered_at.is_(None)),
     and_(
@@ -133,7 +136,7 @@ _DUE = or_(
         ),
     ),
     and_(
-        alarm.c.notified_at.is_not(None),
+        func.coalesce(alarm.c.notified_at, alarm.c.refused_at).is_not(None),
         alarm.c.recovered_at.is_not(None),
         alarm.c.recovery_notified_at.is_(None),
     ),
@@ -143,21 +146,36 @@ _DUE = or_(
 def deliver(engine: Engine, send: Send, links: Links) -> int:
     """Send all due messages, oldest first; return their number.
 
-    Skips messages that another process is sending. Raises the errors of `send`; the next call sends
-    the message again.
+    Skips messages that another process is sending. A message that no channel accepts is sent again by
+    the next call, after the others; raises its `NotDelivered` at the end, at the latest after
+    `REFUSED` such messages, since the channels may be down.
     """
-    delivered = 0
-    while True:
+    tried, refused = [0], list[NotDelivered]()
+    while len(refused) < REFUSED:
         with engine.begin() as connection:
-            due = select(alarm).where(_DUE).order_by(alarm.c.id).limit(1)
-            row = connection.execute(due.with_for_update(skip_locked=True)).mappings().first()
+            due = (
+                select(alarm)
+                .where(_DUE, alarm.c.id.not_in(tried))
+                .order_by(alarm.c.refused_at.nulls_first(), alarm.c.id)
+                .limit(1)
+                .with_for_update(skip_locked=True)
+            )
+            row = connection.execute(due).mappings().first()
             if row is None:
-                return delivered
+                break
             found = Alarm(**row)
-            send(notice(found, links))
-            sent = update(alarm).where(alarm.c.id == found.id)
-            connection.execute(sent.values(_delivered(found, datetime.now(UTC))))
-            delivered += 1
+            tried.append(found.id)
+            changes = {"refused_at": datetime.now(UTC)}
+            try:
+                send(notice(found, links))
+            except NotDelivered as error:
+                refused.append(error)
+            else:
+                changes = _delivered(found, datetime.now(UTC))
+            connection.execute(update(alarm).where(alarm.c.id == found.id).values(changes))
+    if refused:
+        raise refused[0]
+    return len(tried) - 1
 
 
 def _delivered(found: Alarm, now: datetime) -> dict[str, Any]:

@@ -17,6 +17,7 @@ alarm = Table(
     column("since", TIMESTAMP, "Start of the problem."),
     column("raised_at", TIMESTAMP, "Time of detection."),
     optional("notified_at", TIMESTAMP, "Time at which a channel accepted the notification."),
+    optional("refused_at", TIMESTAMP, "Latest attempt to notify that no channel accepted."),
     column(
         "aspects",
         ARRAY(TEXT),
@@ -33,7 +34,8 @@ alarm = Table(
     optional("recovery_reason", TEXT, "Reason for closing the alarm other than a passed check."),
     optional("recovery_notified_at", TIMESTAMP, "Time of the recovery notification."),
     CheckConstraint(
-        "recovery_notified_at is null or (notified_at is not null and recovered_at is not null)",
+        "recovery_notified_at is null or"
+        " (coalesce(notified_at, refused_at) is not null and recovered_at is not null)",
         name="notified",
     ),
     Index(

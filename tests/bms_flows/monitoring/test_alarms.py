@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms_flows.monitoring import alarms
-from bms_flows.runtime.notice import Links, NotDelivered
+from bms_flows.runtime.notice import Links, NotDelivered, Notice
 from tests.bms_flows.monitoring.conftest import Channel
 
 LINKS = Links("https://airflow.example.com", "https://wiki.example.com/runbook", ZoneInfo("UTC"))
@@ -169,6 +169,37 @@ def test_an_unavailable_channel_delays_messages_without_loss(
         deliver(warehouse, channel)
     channel.down = False
     assert deliver(warehouse, channel) == 1
+
+
+def test_a_problem_that_ended_while_the_channel_was_down_is_reported(
+    warehouse: Engine, channel: Channel
+) -> None:
+    raised(warehouse)
+    channel.down = True
+    with pytest.raises(NotDelivered):
+        deliver(warehouse, channel)
+    recovered(warehouse)
+    channel.down = False
+    assert deliver(warehouse, channel) == 1
+    assert channel.titles == ["Recovered: contact_sync (late)"]
+    assert deliver(warehouse, channel) == 0
+
+
+def test_a_refused_message_does_not_block_the_others(warehouse: Engine) -> None:
+    subjects = ["contact_sync", "consultant_sync", "invoice_extraction"]
+    for subject in subjects:
+        raised(warehouse, subject=subject)
+    sent: list[str] = []
+
+    def send(notice: Notice) -> None:
+        if "contact_sync" in notice.title:
+            raise NotDelivered("refused")
+        sent.append(notice.title)
+
+    for expected in (2, 2):
+        with pytest.raises(NotDelivered):
+            alarms.deliver(warehouse, send, LINKS)
+        assert len(sent) == expected
 
 
 def test_concurrent_raises_give_one_alarm_and_one_message(

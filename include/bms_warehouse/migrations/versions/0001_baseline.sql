@@ -303,6 +303,7 @@ create table bms.alarm ( -- Alarms; each subject has at most one open alarm.
     since timestamptz not null, -- Start of the problem.
     raised_at timestamptz not null, -- Time of detection.
     notified_at timestamptz, -- Time at which a channel accepted the notification.
+    refused_at timestamptz, -- Latest attempt to notify that no channel accepted.
     aspects text[] default '{}' not null, -- Details of the problem: codes, entities. A new aspect causes an update notification.
     size integer default '0' not null, -- Number of rows affected; 0 if the alarm counts none.
     notified_aspects text[] default '{}' not null, -- Aspects already notified.
@@ -312,7 +313,7 @@ create table bms.alarm ( -- Alarms; each subject has at most one open alarm.
     recovery_reason text, -- Reason for closing the alarm other than a passed check.
     recovery_notified_at timestamptz, -- Time of the recovery notification.
     constraint pk_alarm primary key (id),
-    constraint ck_alarm_notified check (recovery_notified_at is null or (notified_at is not null and recovered_at is not null))
+    constraint ck_alarm_notified check (recovery_notified_at is null or (coalesce(notified_at, refused_at) is not null and recovered_at is not null))
 );
 create unique index uq_alarm_subject_open on bms.alarm (subject) where recovered_at is null;
 
