@@ -50,15 +50,17 @@ def _log_warning(message: psycopg.errors.Diagnostic) -> None:
 
 
 def migrate(engine: Engine) -> str:
-    """Migrate the schema in one transaction and return its revision; idempotent.
-
-    The log shows the warnings of the migrations.
-    """
+    """Migrate the schema in one transaction and return its revision; idempotent."""
     with engine.begin() as connection:
-        driver = connection.connection.driver_connection
-        assert isinstance(driver, psycopg.Connection)  # noqa: S101 - the only driver that `connect` takes
-        driver.add_notice_handler(_log_warning)
-        connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-        connection.execute(text(f"create schema if not exists {SCHEMA}"))
-        command.upgrade(_config(connection), "head")
+        migrate_within(connection)
     return head()
+
+
+def migrate_within(connection: Connection) -> None:
+    """Migrate the schema in the caller's transaction; the log shows the warnings of the migrations."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, psycopg.Connection)  # noqa: S101 - the only driver that `connect` takes
+    driver.add_notice_handler(_log_warning)
+    connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+    connection.execute(text(f"create schema if not exists {SCHEMA}"))
+    command.upgrade(_config(connection), "head")
