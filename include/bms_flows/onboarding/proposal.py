@@ -10,19 +10,25 @@ from datetime import date, datetime
 from typing import Any
 
 from bms_flows.onboarding.context import OnboardingContext
-from bms_flows.onboarding.execution import chunks_of
+from bms_flows.onboarding.execution import apply_decision, chunks_of
 from bms_flows.onboarding.ledger import entering, matches, transitions
 from bms_flows.onboarding.ledger.store import with_managers
 from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.planning.limits import ApprovalDecision, ApprovalReason
 from bms_flows.onboarding.planning.matching import records_to_read
 from bms_flows.onboarding.planning.order import cyclic
-from bms_flows.onboarding.planning.plan import Action, Plan
+from bms_flows.onboarding.planning.plan import Action, Plan, PlanInputs, PlannedRow
 from bms_flows.onboarding.planning.planner import make
 from bms_flows.onboarding.planning.view import PlanningView, keys_of, match_keys_of
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.duplicates import DuplicateFinding, find_duplicates
 from bms_flows.onboarding.reporting.question import reason_text
+from bms_flows.onboarding.reporting.review import (
+    CREATE,
+    ChosenRows,
+    ReviewDecision,
+    bodies_to_send,
+)
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_flows.onboarding.sending.drop_snapshot import scopes_of
 from bms_warehouse.locks import Busy
@@ -92,13 +98,9 @@ async def begin(
     """
     began = await onboarding.ledger.now()
     engine, snapshots = onboarding.warehouse, onboarding.snapshots(drop_id, sheet)
-    approved = await asyncio.to_thread(approval.load, engine, drop_id, plan_id)
+    approved = await asyncio.to_thread(approval.require_approved, engine, drop_id, plan_id)
     if approved.state == "applied":
         return Entered(plan_id, len(await chunks_of(onboarding, drop_id, plan_id)))
-    if approved.state != "approved":
-        raise approval.NotApproved(
-            f"plan {plan_id[:12]} of drop {drop_id} is {approved.state}, not approved"
-        )
     while True:
         snapshot, snapshot_id = await snapshots.reuse()
         view = await view_of(onboarding, drop_id, sheet, snapshot)
@@ -120,6 +122,59 @@ async def begin(
             _enter, onboarding, drop_id, plan, view, match_keys, snapshot_id
         ):
             return Entered(plan.id, len(await chunks_of(onboarding, drop_id, plan.id)))
+
+
+async def release(
+    onboarding: OnboardingContext,
+    drop_id: int,
+    chosen: ChosenRows,
+    decision: ReviewDecision,
+    today: date,
+) -> Proposal | None:
+    """Apply a reviewer's decision, or return a plan of the rows to create that needs approval.
+
+    Released rows count towards the day's limit like planned rows.
+    """
+    if decision.choice == CREATE:
+        began = await onboarding.ledger.now()
+        plan = await _plan_of_released(onboarding, chosen, decision)
+        needed = await asyncio.to_thread(
+            approval.decide,
+            onboarding.warehouse,
+            onboarding.settings,
+            onboarding.rules.plan,
+            drop_id,
+            plan,
+            today,
+            None,
+            by_setting=True,
+        )
+        if needed.ask:
+            await asyncio.to_thread(
+                approval.request, onboarding.warehouse, drop_id, plan, needed, began
+            )
+            return Proposal(plan, needed)
+    await apply_decision(onboarding, chosen.rows, decision)
+    return None
+
+
+async def _plan_of_released(
+    onboarding: OnboardingContext, chosen: ChosenRows, decision: ReviewDecision
+) -> Plan:
+    bodies = await bodies_to_send(onboarding.ledger, chosen.rows)
+    rows = (
+        PlannedRow(
+            line=line,
+            action=Action.CREATE,
+            key=entry.key,
+            digest=entry.digest,
+            body=bodies[entry.id],
+            manager_key=entry.manager_key,
+        )
+        for line, entry in chosen.by_line.items()
+    )
+    bound = PlanInputs(chosen.plan_id, decision.run, "", onboarding.rules.version)
+    return Plan(onboarding.resource.name, bound, tuple(rows), chosen.headcount)
 
 
 def changes_since_approval(approved: Mapping[str, str], plan: Plan) -> tuple[ApprovalReason, ...]:

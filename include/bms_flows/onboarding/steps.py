@@ -1,5 +1,6 @@
 """Steps of an onboarding run, as its DAG calls them: plan, enter, apply, conclude."""
 
+import hashlib
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -83,17 +84,28 @@ def plan(run: OnboardingRun) -> dict[str, Any]:
 
 
 def _decide(run: OnboardingRun, drop: Drop) -> dict[str, Any]:
-    """Apply a reviewer's decision to lines of the drop."""
-    flow, params = run.flow, run.params
-    reviewer = run.user or "the user who triggered the run"
-    decision = review.ReviewDecision(params["decision"], reviewer, run.dag_run_id)
-    lines = review.LineSelection.read(str(params["line"]))
-    rows, plan_id = review.rows_of(flow.warehouse, run.resource, drop.id, lines, decision)
+    """Apply a reviewer's decision to lines of the drop, or request approval of the rows to create."""
+    params, (chosen, decision) = run.params, _decision(run, drop.id)
     # Without the original no report of the decision could be written.
-    dispatch.archive_original(flow, run.resource, drop)
-    run.record("decide", lambda context: execution.apply_decision(context, rows, decision))
-    text = f"lines {params['line']}, {len(rows)} rows: {decision.choice}, decided by {reviewer}"
-    return versioned(drop=drop.id, plan=plan_id, ask=False, text=text)
+    dispatch.archive_original(run.flow, run.resource, drop)
+
+    async def release(context: OnboardingContext) -> Proposal | None:
+        return await proposal.release(context, drop.id, chosen, decision, run.today())
+
+    if asked := run.record("decide", release):
+        sheet, _ = dispatch.read_original(run.flow, run.resource, drop)
+        _save_plan(run, drop, sheet, asked)
+        return {**_manifest(run, drop.id, asked, ask=True), "entered": chosen.plan_id}
+    text = f"lines {params['line']}, {len(chosen.rows)} rows: {decision.choice}, decided by {decision.who}"
+    return versioned(drop=drop.id, plan=chosen.plan_id, ask=False, text=text)
+
+
+def _decision(run: OnboardingRun, drop_id: int) -> tuple[review.ChosenRows, review.ReviewDecision]:
+    """Return the reviewer's decision of the run, and the rows that it covers."""
+    reviewer = run.user or "the user who triggered the run"
+    decision = review.ReviewDecision(run.params["decision"], reviewer, run.dag_run_id)
+    lines = review.LineSelection.read(str(run.params["line"]))
+    return review.choose_rows(run.flow.warehouse, run.resource, drop_id, lines, decision), decision
 
 
 def enter(
@@ -124,7 +136,13 @@ def enter(
     async def begin(context: OnboardingContext) -> Entered | Proposal:
         if answer["approved"]:
             approval.approve(flow.warehouse, drop_id, plan_id, answer["who"])
-        return await proposal.begin(context, drop_id, plan_id, sheet, run.today())
+        entered = proposed.get("entered")
+        if entered is None:
+            return await proposal.begin(context, drop_id, plan_id, sheet, run.today())
+        approval.require_approved(flow.warehouse, drop_id, plan_id)
+        chosen, decision = _decision(run, drop_id)
+        await execution.apply_decision(context, chosen.rows, decision)
+        return await proposal.begin(context, drop_id, entered, sheet, run.today())
 
     begun = run.record("enter", begin)
     if isinstance(begun, Proposal):
@@ -176,7 +194,7 @@ def conclude(run: OnboardingRun, entered: dict[str, Any] | None) -> dict[str, An
     if entered is None:
         raise RowsWaiting("no plan was made: see the log of the failed task before this one")
     _require_version(entered)
-    drop_id, plan_id = entered["drop"], entered.get("plan")
+    drop_id, plan_id = entered["drop"], entered.get("entered") or entered.get("plan")
     if plan_id is None:
         return {"drop": drop_id, "state": entered.get("text")}
     engine = run.flow.warehouse
@@ -276,6 +294,8 @@ def _save_plan(run: OnboardingRun, drop: Drop, sheet: Sheet, proposed: Proposal)
     folder = run.report_folder(drop)
     content = plan_file.plan_file(proposed.plan, sheet)
     storage.save_private(folder / plan_file.file_name(proposed.plan.id), content)
+    digest = hashlib.sha256(content).hexdigest()
+    approval.save_file_digest(run.flow.warehouse, drop.id, proposed.plan.id, digest)
     if sheet.truncated_at is not None:
         storage.save_private(folder / report.LAST_LINE, report.last_line_file(sheet))
     closing.publish_report(run.flow.warehouse, drop, run.flow.name(folder))

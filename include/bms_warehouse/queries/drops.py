@@ -50,6 +50,7 @@ def plans(connection: Connection, number: int) -> list[RowMapping]:
             "decided_at",
             "asked_at",
             "asked_because",
+            "file_digest",
         )
     ]
     statement = (

@@ -66,6 +66,7 @@ creation_plan = Table(
     optional("asked_at", TIMESTAMP, "Time of the latest request for approval."),
     optional("asked_because", JSONB, "Why approval was requested: codes and figures."),
     optional("notified_at", TIMESTAMP, "Time of the latest message about that request."),
+    optional("file_digest", TEXT, "SHA-256 of the plan's file, which the approver reads."),
     PrimaryKeyConstraint("drop_id", "id"),
     CheckConstraint(_one_of(PLAN_STATES), name="state"),
     comment="Plans of drops with their approval; the content of a plan never changes.",

@@ -85,7 +85,7 @@ def decide(this: Run, line: int, choice: str) -> None:
             )
             decision = review.ReviewDecision(choice, "ada", "manual__1")
             lines = review.LineSelection(frozenset({line}))
-            rows, _ = review.rows_of(engine, this.resource, this.drop_id, lines, decision)
+            rows = review.choose_rows(engine, this.resource, this.drop_id, lines, decision).rows
             await onboarding.applier().apply(
                 await review.decide_review(
                     onboarding.warehouse, onboarding.ledger, onboarding.remote, rows, decision

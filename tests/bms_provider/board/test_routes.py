@@ -1,5 +1,6 @@
 """Responses of the board: escaped text, report files, headers, errors, hostile requests."""
 
+import hashlib
 import re
 import socket
 from contextlib import ExitStack, contextmanager
@@ -101,21 +102,34 @@ def test_a_report_file_that_is_deleted_after_it_was_listed_is_missing(
 @pytest.fixture
 def plan(report: int, warehouse: Engine, data_root: Path) -> str:
     """The page of a plan that waits for approval."""
+    header = "_line;_action;Nom;Entité;_reason_fr;_reason_en;_candidates\n"
+    rows = "2;create;Dupré;1;;;\n3;create;<b>;2;;;\n4;rejected;Côté;;Entité vide;Entity empty;\n"
+    content = (header + rows).encode("utf-8-sig")
+    file = data_root / "reports" / "employees" / "000001" / "plan-abababababab.csv"
+    file.write_bytes(content)
     with warehouse.begin() as connection:
         connection.execute(text("""update bms.dropped_file set state = 'open'"""))
         connection.execute(
             text("""insert into bms.creation_plan (drop_id, id, resource, state, bound, counts, breaches,
-                creates, rows, made_at, asked_at, asked_because) values (1, :id, 'employee', 'made', '{}',
+                creates, rows, made_at, asked_at, asked_because, file_digest) values (1, :id, 'employee', 'made', '{}',
                 '{"create": 2, "resume": 0, "already_there": 0, "manual_change": 0, "rejected": 1,
                 "review": 0}', '[]', '{}', '[]', now(), now(),
-                '[{"code": "rows_of_day", "found": "2", "limit": "1"}]')"""),
-            {"id": "ab" * 32},
+                '[{"code": "rows_of_day", "found": "2", "limit": "1"}]', :digest)"""),
+            {"id": "ab" * 32, "digest": hashlib.sha256(content).hexdigest()},
         )
-    rows = "2;create;Dupré;1;;;\n3;create;<b>;2;;;\n4;rejected;Côté;;Entité vide;Entity empty;\n"
-    file = data_root / "reports" / "employees" / "000001" / "plan-abababababab.csv"
-    header = "_line;_action;Nom;Entité;_reason_fr;_reason_en;_candidates\n"
-    file.write_text(header + rows, "utf-8-sig")
     return f"/bms/drops/{report}/plans/abababababab"
+
+
+@pytest.mark.parametrize("altered", [b"2;create;Martin\n", b"\xff\n;\n", b"_line;_action\n2\n"])
+def test_the_rows_of_an_altered_plan_are_not_shown(
+    visit: Visit, plan: str, data_root: Path, altered: bytes
+) -> None:
+    file = data_root / "reports" / "employees" / "000001" / "plan-abababababab.csv"
+    file.write_bytes(altered)
+    answer = visit("recruiter").get(plan)
+    assert answer.status_code == 200
+    assert "Le fichier du plan a été modifié" in answer.text
+    assert "Martin" not in answer.text
 
 
 @pytest.mark.parametrize(

@@ -724,6 +724,35 @@ def test_one_decision_applies_to_many_lines(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.usefixtures("warehouse", "unanswered")
+def test_released_rows_need_the_approval_that_planned_rows_need(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMS_APPROVAL", "always")
+    for number, approved in enumerate((False, True), 2):
+        with run(f"manual__{number}", drop=1, line="all", decision="create"):
+            proposed = creation.plan("employee")
+            assert "4 salariés" in proposed["question"]["subject"]
+            assert not sandbox.truth()["created"]["employees"]
+            answer = {"approved": approved, "who": "ada"}
+            ended = carry_through(proposed, answer)
+        assert ended["created" if approved else "needs_review"] == 4
+
+
+@pytest.mark.usefixtures("warehouse", "doubtful")
+def test_released_rows_count_towards_the_limit_of_the_day(
+    data_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMS_APPROVAL", "1")
+    with run("manual__1", path="mars.csv"):
+        carry_through(creation.plan("employee"))
+    with run("manual__2", drop=1, line="2", decision="create"):
+        assert carry_through(creation.plan("employee"))["created"] == 1
+    (data_root / "inbox" / "employees" / "avril.csv").write_bytes(DROP.encode("cp1252"))
+    with run("manual__3", path="avril.csv"):
+        assert creation.plan("employee")["ask"]
+
+
+@pytest.mark.usefixtures("warehouse", "unanswered")
 def test_a_decision_for_all_lines_resumes_after_a_kill(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

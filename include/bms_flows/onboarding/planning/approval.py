@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, Row, func, or_, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from bms_flows.onboarding.faults.fault import fault_to_json
+from bms_flows.onboarding.ledger.store import among
 from bms_flows.onboarding.planning import limits
 from bms_flows.onboarding.planning.limits import ApprovalDecision
 from bms_flows.onboarding.planning.plan import Plan, PlannedRow
@@ -47,7 +48,7 @@ def decide(
     with engine.begin() as connection:
         serialize(connection, f"approval of {plan.resource}")
         midnight = datetime.combine(today, time(), settings.time_zone)
-        unapproved = _created_without_approval(connection, plan.resource, drop_id, midnight)
+        unapproved = _created_without_approval(connection, plan, midnight)
         decision = limits.decide(
             plan, plan_limits, settings.approval, today, unapproved, truncated_at=truncated_at
         )
@@ -57,22 +58,21 @@ def decide(
     return decision
 
 
-def _created_without_approval(
-    connection: Connection, resource: str, drop_id: int, since: datetime
-) -> int:
-    """Return how many rows of other drops the setting has approved since `since`."""
+def _created_without_approval(connection: Connection, plan: Plan, since: datetime) -> int:
+    """Return how many rows of other plans the setting has approved since `since`."""
     keys = (
-        select(func.jsonb_object_keys(creation_plan.c.creates))
+        select(func.jsonb_object_keys(creation_plan.c.creates).label("key"))
         .where(
-            creation_plan.c.resource == resource,
-            creation_plan.c.drop_id != drop_id,
+            creation_plan.c.resource == plan.resource,
             creation_plan.c.state.in_(("approved", "applied")),
             creation_plan.c.decided_by.startswith(SETTING),
             creation_plan.c.decided_at >= since,
         )
         .distinct()
+        .subquery()
     )
-    return connection.execute(select(func.count()).select_from(keys.subquery())).scalar_one()
+    others = select(func.count()).where(~among(keys.c.key, plan.creates))
+    return connection.execute(others).scalar_one()
 
 
 def _save(connection: Connection, drop_id: int, plan: Plan, decision: ApprovalDecision) -> None:
@@ -120,6 +120,14 @@ def request(
         )
 
 
+def save_file_digest(engine: Engine, drop_id: int, plan_id: str, sha256: str) -> None:
+    """Save the digest of a plan's file, with which the board recognizes an altered file."""
+    with engine.begin() as connection:
+        connection.execute(
+            update(creation_plan).where(_is(drop_id, plan_id)).values(file_digest=sha256)
+        )
+
+
 def approve(engine: Engine, drop_id: int, plan_id: str, who: str) -> None:
     """Approve a plan, also a plan that was refused before."""
     with engine.begin() as connection:
@@ -149,6 +157,14 @@ def load(engine: Engine, drop_id: int, plan_id: str) -> Row[*tuple[Any, ...]]:
         found = connection.execute(select(creation_plan).where(_is(drop_id, plan_id))).one_or_none()
     if found is None:
         raise NotApproved(f"drop {drop_id} has no plan {plan_id[:12]}")
+    return found
+
+
+def require_approved(engine: Engine, drop_id: int, plan_id: str) -> Row[*tuple[Any, ...]]:
+    """Return an approved or applied plan; raise `NotApproved` for another state."""
+    found = load(engine, drop_id, plan_id)
+    if found.state not in ("approved", "applied"):
+        raise NotApproved(f"plan {plan_id[:12]} of drop {drop_id} is {found.state}, not approved")
     return found
 
 

@@ -78,13 +78,27 @@ class LineSelection:
         return line in self.named or any(line in each for each in self.ranges)
 
 
+@dataclass(frozen=True)
+class ChosenRows:
+    """Ledger rows that a decision covers, by line, and the applied plan of their drop."""
+
+    plan_id: str
+    headcount: int
+    by_line: Mapping[int, Row[*tuple[Any, ...]]]
+
+    @property
+    def rows(self) -> list[int]:
+        """The numbers of the rows."""
+        return list(dict.fromkeys(entry.id for entry in self.by_line.values()))
+
+
 EVERY_LINE: Final = LineSelection(frozenset(), (range(1, sys.maxsize),))
 
 
-def rows_of(
+def choose_rows(
     engine: Engine, resource: str, drop_id: int, lines: LineSelection, decision: ReviewDecision
-) -> tuple[list[int], str]:
-    """Return the ledger rows of the selected lines, and the id of the applied plan.
+) -> ChosenRows:
+    """Return the ledger rows of the selected lines.
 
     Each single line must wait for a decision. Ranges and `all` select the waiting lines, plus the lines
     that this decision changed before its run was killed. An earlier drop may have entered the row: the
@@ -112,7 +126,7 @@ def rows_of(
         raise InvalidDecision(f"no such line {_not_waiting(drop_id)}")
     if lines is EVERY_LINE and decision.choice == CREATE:
         _require_one_reason(chosen)
-    return list(dict.fromkeys(entry.id for entry in chosen.values())), plan.id
+    return ChosenRows(plan.id, plan.bound["headcount"], chosen)
 
 
 async def decide_review(
@@ -124,10 +138,8 @@ async def decide_review(
     that are no longer in review raise `InvalidDecision`, unless this decision changed them before its
     run was killed.
     """
-    if decision.choice == CREATE and len(await ledger.bodies(rows)) < len(rows):
-        raise InvalidDecision(
-            f"the data of a row is deleted: decide {GIVE_UP}, then drop the row again"
-        )
+    if decision.choice == CREATE:
+        await bodies_to_send(ledger, rows)
     decided = await asyncio.to_thread(_decided, engine, rows, decision)
     left = [row for row in rows if row not in decided]
     record = None
@@ -144,6 +156,16 @@ async def decide_review(
     reports = await asyncio.to_thread(_reports, engine, remote.resource.name, keys)
     own = [row for row in rows if row in decided or row in moved]
     return [*own, *reports] if decision.choice == CREATE else reports
+
+
+async def bodies_to_send(ledger: Ledger, rows: Sequence[int]) -> Mapping[int, Mapping[str, Any]]:
+    """Return the bodies of ledger rows; raise `InvalidDecision` if one was deleted."""
+    bodies = await ledger.bodies(rows)
+    if len(bodies) < len(rows):
+        raise InvalidDecision(
+            f"the data of a row is deleted: decide {GIVE_UP}, then drop the row again"
+        )
+    return bodies
 
 
 def _transition(entry: Entry, decision: ReviewDecision, record: Created | None) -> Transition:
@@ -217,7 +239,7 @@ def mismatch(
 def _applied_plan(engine: Engine, drop_id: int) -> Row[*tuple[Any, ...]]:
     with engine.connect() as connection:
         found = connection.execute(
-            select(creation_plan.c.id, creation_plan.c.rows)
+            select(creation_plan.c.id, creation_plan.c.rows, creation_plan.c.bound)
             .where(creation_plan.c.drop_id == drop_id, creation_plan.c.state == "applied")
             .order_by(creation_plan.c.applied_at.desc())
             .limit(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -94,7 +95,7 @@ def plan_page(
     """Return the data of a plan's page, None for an unknown plan; close the connection before reading.
 
     `plan` is the start of the plan's id. `sections` are the rows by action; None for a plan without a
-    file, such as one that needed no approval.
+    file, such as one that needed no approval, and for a file that was changed after it was written.
     """
     plans = drops.plans(warehouse, drop["id"])
     found = next((each for each in plans if each["id"][:PLAN_ID] == plan), None)
@@ -105,6 +106,9 @@ def plan_page(
     request = ApprovalRequest(drop["id"], drop["resource"], found["id"], found["counts"], reasons)
     asked = question.ask(request, FlowLinks.of(settings))
     content = files.content(root, drop["report"], plan_file.file_name(found["id"]))
+    altered = content and hashlib.sha256(content).hexdigest() != found["file_digest"]
+    if altered:
+        content = None
     headers, rows = plan_file.read_plan_file(content) if content else ((), [])
     filled = [n for n, _ in enumerate(headers) if any(row.cells[n] for row in rows)]
     by_action = {action: [row for row in rows if row.action == action] for action in OUTCOMES}
@@ -120,6 +124,7 @@ def plan_page(
         "headers": [headers[n] for n in filled],
         "filled": filled,
         "sections": [(a, each) for a, each in by_action.items() if each] if content else None,
+        "altered": altered,
         "file": plan_file.file_name(found["id"]),
         "limit": MAX_PLAN_ROWS,
     }
