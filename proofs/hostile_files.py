@@ -13,8 +13,11 @@ from typing import Any
 
 import openpyxl
 
+from bms_flows.onboarding.planning.plan import Action, Plan, PlanInputs, PlannedRow
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Limits
+from bms_flows.onboarding.reporting.plan_file import plan_file
+from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from tests.support.published import stamp
 
@@ -60,6 +63,18 @@ def workbook(changes: dict[str, Callable[[bytes], bytes]]) -> bytes:
     return packed.getvalue()
 
 
+def shared_text(text: bytes, cells: int, rows: int) -> dict[str, Callable[[bytes], bytes]]:
+    """Return the parts of a workbook with one text in every cell."""
+    row = b"<row>" + b'<c t="s"><v>0</v></c>' * cells + b"</row>"
+    return {
+        SHEET: lambda xml: xml.replace(
+            b"<sheetData>", b"<sheetData>" + row * rows + b"<!--"
+        ).replace(END, b"-->" + END),
+        STRINGS: lambda _: b"<sst " + NAMESPACE + b"><si><t>" + text + b"</t></si></sst>",
+        RELATIONS: lambda xml: xml.replace(b"</Relationships>", SHARED),
+    }
+
+
 FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "a line of delimiters": ("a.csv", lambda: b"Nom\n" + b";" * LONG + b"\n"),
     "blank lines": ("a.csv", lambda: b"Nom\n" + b"\n" * LONG),
@@ -95,6 +110,41 @@ FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
         "a.xlsx",
         sheet(lambda: (b"<row>" + b"<c/>" * 240 + b"</row>") * 290_000),
     ),
+    "a workbook of one long text in every cell": (
+        "a.xlsx",
+        lambda: workbook(shared_text(b"a" * 30_000, 240, 500)),
+    ),
+    "a workbook of long texts within the limit": (
+        "a.xlsx",
+        lambda: workbook(shared_text("é".encode() * 150, 20, 6_600)),
+    ),
+    "unknown headers above many rows": (
+        "a.csv",
+        lambda: (
+            (";".join(f"Colonne {n}" for n in range(240)) + "\n").encode()
+            + (b"a" + b";" * 239 + b"\n") * 49_000
+        ),
+    ),
+    "a header of 30,000 characters": (
+        "a.csv",
+        lambda: b"Nom;" + b"a" * 30_000 + b"\n" + b"a;b\n" * 49_000,
+    ),
+    "a fault in every cell": (
+        "a.csv",
+        lambda: (
+            ";".join(each.label for each in EMPLOYEE.fields).encode("utf-8-sig")
+            + b"\n"
+            + (b";".join([b"\x7f?"] * len(EMPLOYEE.fields)) + b"\n") * 49_000
+        ),
+    ),
+    "rows of faults within the limit": (
+        "a.csv",
+        lambda: (
+            ";".join(each.label for each in EMPLOYEE.fields).encode("utf-8-sig")
+            + b"\n"
+            + (b";".join([b"\x7f?"] * len(EMPLOYEE.fields)) + b"\n") * 3_500
+        ),
+    ),
     "a workbook of tags that are passed over": (
         "a.xlsx",
         sheet(lambda: b"".join(b"<a%d/>" % number for number in range(10_000_000))),
@@ -111,11 +161,23 @@ FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
 
 
 def measured(name: str, content: bytes, answer: Any) -> None:
-    """Read a file; print the result, CPU seconds and peak memory in MB."""
+    """Read a file, and write its plan and rejects; send result, CPU seconds, peak memory and bytes."""
     started = time.process_time()
     found = read(content, name, EMPLOYEE)
     codes = ", ".join(dict.fromkeys(fault.code for fault in found.faults)) or "read"
-    answer.send((codes, time.process_time() - started, most_memory()))
+    faults = {row.line: found.faults_of(row) for row in found.rows}
+    rejected = {line: each for line, each in faults.items() if each}
+    plan = Plan(
+        "employee",
+        PlanInputs("", "", "", ""),
+        tuple(PlannedRow(line=row.line, action=Action.REJECTED) for row in found.rows),
+        0,
+    )
+    written = [plan_file(plan, found)]
+    if rejected:
+        written += reject_files(content, found.form, rejected).values()
+    largest = max(map(len, written)) / 1e6
+    answer.send((codes, time.process_time() - started, most_memory(), largest))
 
 
 def most_memory() -> int:
@@ -128,18 +190,25 @@ def main() -> None:
     """Print the table."""
     print("# What a hostile file costs", end="\n\n")
     print(f"Files as large as the limits let through. {stamp()}", end="\n\n")
-    print("| File | MB | Outcome | s of a core | MB of memory |\n|---|--:|---|--:|--:|")
+    print(
+        "| File | MB | Outcome | s of a core | MB of memory | MB of the largest report file |\n|---|--:|---|--:|--:|--:|"
+    )
     for what, (name, made) in FILES.items():
         content = made()
         here, there = multiprocessing.Pipe()
         context = multiprocessing.get_context("spawn")
         process = context.Process(target=measured, args=(name, content, there))
         process.start()
-        codes, seconds, memory = here.recv()
+        codes, seconds, memory, written = here.recv()
         process.join()
         size = len(content) / 1e6
-        print(f"| {what} | {size:.1f} | {codes} | {seconds:.1f} | {memory} |", flush=True)
-    print("\nEach file is read in a separate process, whose memory and seconds these are.")
+        print(
+            f"| {what} | {size:.1f} | {codes} | {seconds:.1f} | {memory} | {written:.1f} |",
+            flush=True,
+        )
+    print(
+        "\nEach file is read in a separate process, which also writes its plan and its rejected rows."
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """TLS context from the client's settings."""
 
+import logging
 import ssl
 from collections.abc import Callable
 from functools import partial
@@ -10,6 +11,8 @@ from bms.errors import InvalidTlsFile
 from bms.settings import ClientSettings
 
 T = TypeVar("T")
+
+LOG = logging.getLogger(__name__)
 
 CA_VARIABLES: Final = "REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE"
 
@@ -42,6 +45,9 @@ def _load(setting: str, names: str, load: Callable[[], T]) -> T:
     try:
         return load()
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or type(error).__name__
+        # Only in the log of the process: a form that shows the reason would tell which files exist.
+        LOG.warning("%s: %s", setting, getattr(error, "strerror", None) or type(error).__name__)
     # Raised outside `except`: the original error may quote the setting, which may hold a pasted key.
-    raise InvalidTlsFile(setting, f"{names} no usable PEM file ({why})")
+    raise InvalidTlsFile(
+        setting, f"{names} no usable PEM file; the log of this process has the reason"
+    )

@@ -87,7 +87,8 @@ async def test_an_unusable_tls_file_raises_with_its_setting_and_without_its_cont
     assert (caught.value.setting, caught.value.retriable) == (setting, False)
     assert caught.value.__context__ is None
     assert "canary" not in str(caught.value)
-    assert ("No such file" in str(caught.value)) is (name == "absent.pem")
+    unusable = "names no usable PEM file; the log of this process has the reason"
+    assert str(caught.value) == f"{setting} {unusable}", "the same for absent and present files"
 
 
 async def test_an_encrypted_key_raises_without_a_password_prompt(

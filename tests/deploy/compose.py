@@ -60,10 +60,9 @@ def filled(value: Any, given: Mapping[str, str]) -> Any:
 
 
 def environment_of(service: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, str]:
-    """Return what a container of the service finds in its environment; `given` is its env_file."""
-    own = {name: _text(value) for name, value in service.get("environment", {}).items()}
-    return {**(given if service.get("env_file") else {}), **own}
-
-
-def _text(value: object) -> str:
-    return "" if value is None else str(value)
+    """Return what a container finds in its environment; `given`, the .env, has the variables without a value."""
+    listed = {
+        name: given.get(name) if value is None else str(value)
+        for name, value in service.get("environment", {}).items()
+    }
+    return {name: value for name, value in listed.items() if value is not None}

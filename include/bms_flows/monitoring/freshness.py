@@ -25,7 +25,10 @@ BY_SEVERITY: tuple[State, ...] = ("fresh", "partial", "unstable", "late", "suspe
 
 
 RECENT: Final = timedelta(days=30)
-"""Period before a flow's last scheduled start that is read first; usually it is enough."""
+"""Period before a flow's last scheduled start in which an entity's scheduled load is expected again.
+
+This period is read first; usually it is enough.
+"""
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class Freshness:
     limit: timedelta | None
     """Maximum age of the last complete load; None if the target is switched off."""
     entities: Sequence[EntityFreshness]
-    """Empty if the flow has never run."""
+    """Empty if the flow has never run, unless other flows have run for longer than its limit."""
     at: datetime
 
     @property
@@ -121,9 +124,16 @@ def evaluate(history: LoadHistory, limit: timedelta | None, now: datetime) -> En
 
 
 def evaluate_all(
-    histories: Iterable[LoadHistory], settings: FlowSettings, now: datetime
+    histories: Iterable[LoadHistory],
+    settings: FlowSettings,
+    now: datetime,
+    first_at: datetime | None = None,
 ) -> dict[str, Freshness]:
-    """Return the freshness of every flow that has a target, by DAG id. Pure."""
+    """Return the freshness of every flow that has a target, by DAG id. Pure.
+
+    `first_at` is the time of the first step of any flow: a flow that has not run since then is late
+    after its limit.
+    """
     by_flow: dict[str, list[LoadHistory]] = {}
     for history in histories:
         by_flow.setdefault(history.flow, []).append(history)
@@ -131,6 +141,8 @@ def evaluate_all(
     for flow in WITH_TARGET:
         limit = limit_of(flow, settings)
         entities = [evaluate(each, limit, now) for each in by_flow.get(flow.dag_id, [])]
+        if not entities and limit and first_at and first_at + limit < now:
+            entities = [EntityFreshness(None, "late", None, first_at + limit, "")]
         found[flow.dag_id] = Freshness(flow, limit, entities, now)
     return found
 
@@ -147,7 +159,8 @@ def read_freshness(
         if flow.dag_id in last
         for history in _histories(connection, flow, settings, last[flow.dag_id])
     ]
-    return evaluate_all(histories, settings, now or datetime.now(UTC))
+    first_at = connection.scalar(text("select started_at from bms.step_run order by id limit 1"))
+    return evaluate_all(histories, settings, now or datetime.now(UTC), first_at)
 
 
 def _histories(
@@ -159,6 +172,7 @@ def _histories(
         "step": flow.last_step,
         "daily": flow.freshness is not None and flow.freshness.daily,
         "zone": settings.time_zone.key,
+        "recent": last - RECENT,
     }
 
     def since(start: datetime) -> list[LoadHistory]:
@@ -185,9 +199,9 @@ from unnest(cast(:flows as text[])) as each(flow)
 
 # A load comprises the steps of a DAG run for an entity, each with its latest attempt. A load counts if it
 # includes the last whole day and read the whole list. If some days are held for review, the published
-# days count. A flow is expected to load the entities of its latest scheduled run and of the run before,
-# because the latest may not have reached all entities yet. Entities that were only loaded manually, or
-# that were removed from the connection, are not expected.
+# days count. A flow is expected to load the entities of its latest run and of all its scheduled runs since
+# `recent`: an entity that disappears from the connection becomes late. Entities that were only loaded
+# manually are not expected.
 _HISTORIES = text("""
 with attempt as (
     select dag_run_id, id_entity, id, state, started_at, finished_at, details,
@@ -223,7 +237,7 @@ with attempt as (
     group by dag_run_id
 ), candidate as (
     select load.*,
-        recency = 1 or (recency = 2 and dag_run_id like 'scheduled\\_\\_%') as expected
+        recency = 1 or (started_at >= :recent and dag_run_id like 'scheduled\\_\\_%') as expected
     from load join latest using (dag_run_id)
 )
 select :flow as flow, id_entity, min(started_at) as first_at,

@@ -113,7 +113,9 @@ MIRROR_REASONS = {
 ALARMS = {
     "late": Reason(
         "No complete load within the freshness target: the data are older than they should be.",
-        "Check the DAG in Airflow: is the DAG paused, is a run queued or still running?",
+        "Check the DAG in Airflow: is the DAG paused, is a run queued or still running? Does the connection "
+        "still name the entity? An entity that was removed is expected for 30 days. For a flow that is not "
+        "used, set BMS_FRESH_HOURS_… to off.",
     ),
     "failed": Reason(
         "A task failed after all retries: the run loaded nothing, or only a part.",

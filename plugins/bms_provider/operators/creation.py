@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from bms.records import CreatedEmployee
     from bms.responses import CreatedId
 
+LITERAL = (
+    "Airflow stores the arguments of a mapped operator with the DAG, and shows them. Give a callable, "
+    "body_path, or the output of another task"
+)
+
 Body: TypeAlias = Mapping[str, Any] | Callable[["Context"], Mapping[str, Any]] | XComArg
 
 
@@ -55,7 +60,8 @@ class BmsCreateOperator(BmsOperator):
         it to read personal data where your own task stored it. A dictionary may contain Jinja
         templates, which are rendered during ``execute``, unless the operator is mapped. An
         ``XComArg`` is the return value of another task, which Airflow stores in XCom: use it only for
-        a body without personal data, or with your own XCom backend. `partial()` takes no ``XComArg``.
+        a body without personal data, or with your own XCom backend. `partial()` takes only a callable,
+        `expand()` only an ``XComArg``: Airflow stores the arguments of a mapped operator with the DAG.
     :param body_path: alternative to ``body``: JSON file below ``BMS_DATA_ROOT`` (templated).
     :return: to XCom: the ids of the created record.
     """
@@ -81,9 +87,11 @@ class BmsCreateOperator(BmsOperator):
     @classmethod
     def partial(cls, **kwargs: Any) -> Any:
         """Return the operator to be expanded, without the ``retries`` of ``default_args``."""
-        if any(XComArg.iter_xcom_references(kwargs.get("body"))):
+        body = kwargs.get("body")
+        if any(XComArg.iter_xcom_references(body)):
             raise ValueError("partial() takes no XComArg as body: give it to expand()")
-        return super().partial(**{"retries": 0, **kwargs})
+        _refuse("partial", literal=body is not None and not callable(body))
+        return _Partial(super().partial(**{"retries": 0, **kwargs}))
 
     @cached_property
     def source(self) -> UPath | None:
@@ -160,6 +168,34 @@ class BmsCreateOperator(BmsOperator):
         if index is None or index < 0 or in_mapped_group:
             return self.render_template(self.body, context)
         return self.body  # mapped: resolved by Airflow, and the data of another task is no template
+
+
+class _Partial:
+    """A partial operator that is expanded over bodies of other tasks only."""
+
+    def __init__(self, partial: Any) -> None:
+        self._partial = partial
+
+    def expand(self, **mapped: Any) -> Any:
+        """Expand the operator; raise `ValueError` for literal bodies."""
+        self._refuse("expand", literal=not isinstance(mapped.get("body"), XComArg | None))
+        return self._partial.expand(**mapped)
+
+    def expand_kwargs(self, kwargs: Any, **strict: Any) -> Any:
+        """Expand the operator; raise `ValueError` for literal bodies."""
+        literal = not isinstance(kwargs, XComArg) and any("body" in each for each in kwargs)
+        self._refuse("expand_kwargs", literal=literal)
+        return self._partial.expand_kwargs(kwargs, **strict)
+
+    def _refuse(self, method: str, *, literal: bool) -> None:
+        # Airflow warns about a partial operator that was never expanded.
+        self._partial._expand_called = literal  # noqa: SLF001
+        _refuse(method, literal=literal)
+
+
+def _refuse(method: str, *, literal: bool) -> None:
+    if literal:
+        raise ValueError(f"{method}() takes no literal body: {LITERAL}")
 
 
 def _takes_one_argument(function: Callable[..., Any]) -> bool:

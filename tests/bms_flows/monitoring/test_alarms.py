@@ -9,6 +9,7 @@ from sqlalchemy import Engine, text
 
 from bms_flows.monitoring import alarms
 from bms_flows.runtime.notice import Links, NotDelivered, Notice
+from bms_flows.runtime.reasons import ALARMS
 from tests.bms_flows.monitoring.conftest import Channel
 
 LINKS = Links("https://airflow.example.com", "https://wiki.example.com/runbook", ZoneInfo("UTC"))
@@ -243,7 +244,7 @@ def test_a_message_contains_detail_start_meaning_remedy_and_links(
             "What it means: No complete load within the freshness target: the data are older than they "
             "should be. Contacts are out of date; new contacts are missing."
         ),
-        "Try first: Check the DAG in Airflow: is the DAG paused, is a run queued or still running?",
+        f"Try first: {ALARMS['late'].remedy}",
         (
             "Run: https://airflow.example.com/dags/contact_sync/runs/"
             "scheduled__2026-03-31T10%3A05%3A00%2B00%3A00"

@@ -124,7 +124,9 @@ def test_a_failed_test_names_the_wrong_field_and_quotes_no_value(
     assert "canary" not in text
 
 
-def test_a_test_reports_a_missing_certificate_file(connect: Any, tmp_path: Path) -> None:
+def test_a_test_names_the_certificate_field_and_not_whether_the_file_exists(
+    connect: Any, tmp_path: Path
+) -> None:
     connect(
         host="https://127.0.0.1:9",
         login="id",
@@ -134,7 +136,7 @@ def test_a_test_reports_a_missing_certificate_file(connect: Any, tmp_path: Path)
     succeeded, text = BmsHook().test_connection()
     assert not succeeded
     assert text.startswith("extra cert (Client certificate) names no usable PEM file")
-    assert "No such file or directory" in text
+    assert "No such file" not in text
 
 
 def test_a_test_of_a_missing_connection_raises_nothing() -> None:

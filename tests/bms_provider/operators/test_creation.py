@@ -265,3 +265,17 @@ def test_the_task_of_an_xcomarg_is_upstream() -> None:
         assert plain.upstream_task_ids == mapped.upstream_task_ids == {"bodies"}
         with pytest.raises(ValueError, match=r"give it to expand\(\)"):
             BmsCreateContactOperator.partial(task_id="partial", body=bodies)
+
+
+def test_a_mapped_operator_takes_no_literal_body() -> None:
+    """Airflow would store it with the DAG."""
+    body = {"last_name": "Lefèvre"}
+    whole = BmsCreateContactOperator.partial
+    for mapped in (
+        lambda: whole(task_id="t", body=body),
+        lambda: whole(task_id="t").expand(body=[body]),
+        lambda: whole(task_id="t").expand_kwargs([{"body": body}]),
+    ):
+        with pytest.raises(ValueError, match="takes no literal body") as refused:
+            mapped()
+        assert "Lefèvre" not in str(refused.value)

@@ -218,7 +218,7 @@ def test_a_number_that_comes_again_is_another_drop(
     file = data_root / "inbox" / "employees" / dropped
     ended = []
     for name, entered in (("Petit", "2026-04-01"), ("Roux", "2026-04-02")):
-        file.write_bytes(DROP.replace("810001;Dupré", f"{name};{name}").encode("cp1252"))
+        file.write_bytes(DROP.replace("810001;Dupré", f"{name}1;{name}").encode("cp1252"))
         assert dispatched() == [1]
         with warehouse.begin() as connection:
             connection.execute(text(f"update bms.dropped_file set entered_at = '{entered}'"))

@@ -61,6 +61,12 @@ REJECTED_FAULTS: Final[Mapping[str, FaultText]] = {
         "La corriger ou vider la cellule.",
         "Correct or clear the cell.",
     ),
+    "placeholder": FaultText(
+        "Ce n'est pas un numéro : la cellule doit contenir un chiffre autre que 0.",
+        "This is no number: the cell needs a digit other than 0.",
+        "Attendre le numéro, puis déposer la ligne.",
+        "Wait for the number, then drop the row.",
+    ),
     "leading_apostrophe": FaultText(
         "La valeur commence par une apostrophe.",
         "The value starts with an apostrophe.",

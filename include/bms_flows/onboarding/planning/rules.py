@@ -133,12 +133,13 @@ def _held_fault(name: str, row: Row, resource: Resource) -> str | None:
         return None if is_plain_address(text) else "bad_email"
     if holds in (None, "percent"):
         return None
-    if text.startswith(("'", "\u2019")):
-        return "leading_apostrophe"
-    country = row.values.get("country") or resource.region
+    country, digits = row.values.get("country") or resource.region, set(filter(str.isdigit, text))
     has_digits = holds in ("number", "phone") or (holds == "postal_code" and is_france(country))
-    if has_digits and not any(map(str.isdigit, text)):
-        return "no_digit"
+    if text.startswith(("'", "\u2019")) or (has_digits and not digits):
+        return "no_digit" if has_digits and not digits else "leading_apostrophe"
+    # What users write for a number that they do not have yet would match other rows as a key.
+    if name in resource.key and digits <= {"0"}:
+        return "placeholder"
     phone = holds == "phone" and lacks_prefix(text, region_of(row.values, resource.region))
     short = holds == "postal_code" and is_short_postal_code(text, country)
     return "lost_prefix" if phone or short else None

@@ -44,6 +44,9 @@ def read(
         return Sheet(FileFormat(None), (), (fault,), sha256)
     evidence = _evidence(found, resource, declared)
     rows, faults = _rows(found, resource, evidence, limits)
+    if len(faults) > limits.faults:
+        too_many = Fault("too_big", None, details={"what": "faults", "limit": limits.faults})
+        return Sheet(FileFormat(None), (), (too_many,), sha256)
     shown = {str(found.form.columns[p]): e.mark for p, e in evidence.items() if e.mark}
     written = {"encoding": CP1252.name} if found.western else {}
     form = dataclasses.replace(found.form, inferred={**shown, **written})
@@ -109,6 +112,8 @@ def _rows(
             found.append(Fault("example_row", line))
         rows.append(Row(line, values, kept))
         faults += found
+        if len(faults) > limits.faults:
+            break
     return rows, faults
 
 

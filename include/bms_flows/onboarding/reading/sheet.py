@@ -43,6 +43,12 @@ class Limits:
     """XML elements of a workbook: what is parsed at all."""
     cell_characters: int = 32_767
     """What Excel itself holds."""
+    characters: int = 20_000_000
+    """Characters of a workbook's cells; a text that cells share counts for each of them."""
+    header_characters: int = 200
+    """Characters of a header, which the reason of each of its cells repeats."""
+    faults: int = 100_000
+    """Faults of cells and rows: bounds the files that list them."""
 
 
 @dataclass(frozen=True)
@@ -131,5 +137,9 @@ class Sheet:
         return found
 
     def faults_of(self, row: Row) -> tuple[Fault, ...]:
-        """Return why `row` may not be used: the file's faults and its own; empty if it may."""
-        return (*self.file_faults, *self._by_line.get(row.line, ()))
+        """Return why `row` may not be used: the file's faults and its own; empty if it may.
+
+        Many rows repeat fewer of the file's faults, so that the files that list them stay small.
+        """
+        repeated = max(3, Limits().faults // len(self.rows))
+        return (*self.file_faults[:repeated], *self._by_line.get(row.line, ()))

@@ -35,6 +35,7 @@ class RowsPart(Handler):
         self.rows: list[RawRow] = []
         self._strings, self._styles, self._layout = strings, styles, layout
         self._filled = 0
+        self._characters = 0
         self._line = 0
         self._hidden = False
         self._cells: dict[int, RawCell] = {}
@@ -115,6 +116,9 @@ class RowsPart(Handler):
             text, kind = (None if text is None else decoded(text)), "str"
         elif text is not None:
             text = text.strip() or None
+        self._characters += len(text or "")
+        if self._characters > self.limits.characters:
+            raise ReadError("too_big", what="characters", limit=self.limits.characters)
         self._cells[self._column] = RawCell(kind, text, code, self._formula, struck)
 
     def _place(self, number: str | None) -> int:

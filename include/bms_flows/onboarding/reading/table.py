@@ -121,7 +121,7 @@ def _of_csv(content: bytes, name: str, resource: Resource, limits: Limits) -> Ta
     except tokens.BadQuoting as bad:
         raise ReadError("bad_quoting", line=bad.record) from None
     form = FileFormat("csv", encoding.name, delimiter, tokens.line_end(text))
-    return _below_header(form, _padded(records), resource)
+    return _below_header(form, _padded(records), resource, limits)
 
 
 def _padded(records: Records) -> Records:
@@ -155,7 +155,7 @@ def _of_workbook(book: Book, resource: Resource, limits: Limits) -> Table:
         raise ReadError("merged_cells", cells=layout.merged[:_REFERENCE])
     width = next((len(record) for line, record in records if line not in hidden), 0)
     padded = [(line, [*record, *[""] * (width - len(record))]) for line, record in records]
-    found = _below_header(FileFormat("xlsx", sheet=sheet.name), padded, resource, hidden)
+    found = _below_header(FileFormat("xlsx", sheet=sheet.name), padded, resource, limits, hidden)
     faults = [*found.faults, *_hidden_columns(found, layout)]
     return dataclasses.replace(found, faults=faults, struck=struck)
 
@@ -239,6 +239,7 @@ def _below_header(
     form: FileFormat,
     records: Records,
     resource: Resource,
+    limits: Limits,
     hidden: Collection[int] = frozenset(),
 ) -> Table:
     """Set the header apart, and take off the apostrophes that keep Excel from running a cell."""
@@ -249,6 +250,9 @@ def _below_header(
     ours = any(map(headers.is_report, _texts(first[1])))
     line, header = first[0], _texts(_unescaped(first[1], ours=ours))
     rows = [(each, _unescaped(record, ours=ours)) for each, record in records if each != line]
+    if any(len(each) > limits.header_characters for each in header):
+        what = "characters in a header"
+        raise ReadError("too_big", what=what, limit=limits.header_characters)
     found = headers.columns(header, resource, line)
     faults = list(found.faults)
     if not rows and not faults:

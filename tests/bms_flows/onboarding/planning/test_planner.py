@@ -304,13 +304,13 @@ def test_no_repr_contains_personal_data() -> None:
     [("always", 1, True), ("never", 30, False), (20, 20, False), (20, 21, True), (0, 1, True)],
 )
 def test_approval_requirements(approval: Any, rows: int, ask: bool) -> None:
-    plan = planned(NOTHING, *(values(n) for n in range(rows)))
+    plan = planned(NOTHING, *(values(n) for n in range(1, rows + 1)))
     assert limits.decide(plan, RULES.plan, approval, TODAY).ask is ask
 
 
 @pytest.mark.parametrize(("unapproved", "ask"), [(0, False), (15, False), (16, True)])
 def test_rows_created_unapproved_today_count(unapproved: int, ask: bool) -> None:
-    plan = planned(NOTHING, *(values(n) for n in range(5)))
+    plan = planned(NOTHING, *(values(n) for n in range(1, 6)))
     assert limits.decide(plan, RULES.plan, 20, TODAY, unapproved).ask is ask
     assert not limits.decide(planned(NOTHING), RULES.plan, 20, TODAY, unapproved).ask
 

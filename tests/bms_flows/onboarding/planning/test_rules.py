@@ -76,7 +76,11 @@ def test_two_lines_in_a_name_or_key_are_refused(field: str, refused: bool) -> No
         ("postal_code", "à compléter", "no_digit"),
         ("social_security_number", "en cours", "no_digit"),
         ("payroll_number", "'00407", "leading_apostrophe"),
-        ("payroll_number", "ADUPONT", None),
+        *(
+            ("payroll_number", each, "placeholder")
+            for each in ("à venir", "TBD", "-", "?", "0", "ADUPONT")
+        ),
+        ("payroll_number", "ADUPONT2", None),
         ("first_name", "Paul 2", "not_letters"),
         ("social_security_number", "\u2019185057800608436", "leading_apostrophe"),
     ],

@@ -510,3 +510,28 @@ def test_too_many_rows_are_refused() -> None:
 
 def test_an_empty_workbook_is_refused() -> None:
     assert codes(opened([])) == ["empty_file"]
+
+
+def test_a_text_that_cells_share_counts_for_each_of_them() -> None:
+    rows = [["Nom"], *[["Lefèvre"]] * 100]
+    assert codes(opened(rows, limits=Limits(characters=700))) == ["too_big"]
+    assert "too_big" not in codes(opened(rows, limits=Limits(characters=703)))
+
+
+def test_a_long_header_is_refused() -> None:
+    """Every reason of its column would repeat it."""
+    assert codes(opened([["Nom", "a" * 201], ["A", "B"]])) == ["too_big"]
+
+
+def test_more_faults_than_the_limit_refuse_the_file() -> None:
+    rows = [["Nom", "Date d'entrée"], *[["A", "jamais"]] * 20]
+    found = opened(rows, limits=Limits(faults=19))
+    assert codes(found) == ["too_big"]
+    assert not found.rows
+
+
+def test_many_rows_repeat_fewer_faults_of_the_file() -> None:
+    headers = [f"Colonne {n}" for n in range(100)]
+    found = opened([headers, *[["A"] * 100] * 20_000])
+    assert len(found.file_faults) >= 1
+    assert sum(len(found.faults_of(row)) for row in found.rows) <= Limits().faults
