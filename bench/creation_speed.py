@@ -35,6 +35,7 @@ from bms_flows.onboarding.sending.verify import verify
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
+from tests.support.french_excel import in_letters
 from tests.support.measurement import load_average
 from tests.support.published import stamp
 from tests.support.warehouse_server import WarehouseServer, warehouse_server
@@ -46,7 +47,7 @@ RESULTS = Path(__file__).parent / "results"
 
 def employees(count: int) -> bytes:
     """Return a file of `rows` employees."""
-    rows = (f"1;{n:06d};Nom {n};Prénom {n};{START}" for n in range(100_000, 100_000 + count))
+    rows = (f"1;{n:06d};{in_letters(n)};Zoé;{START}" for n in range(100_000, 100_000 + count))
     header = "id_entity;payroll_number;last_name;first_name;start_date"
     return "\n".join([header, *rows, ""]).encode()
 

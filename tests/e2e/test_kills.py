@@ -25,6 +25,7 @@ from stack.launcher import Running, running
 from tests.bms_flows.onboarding.grid import FAULTS, KINDS, RESTARTS
 from tests.e2e import kills
 from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.support.french_excel import in_letters
 
 PROJECT = Path(__file__).parent.parent.parent
 DAGS = {
@@ -53,12 +54,14 @@ class Cell:
     def content(self) -> bytes:
         """Two rows that no other cell has."""
         if self.resource == "employee":
-            rows = "".join(f"1;{key};Nom {key};Zoé;2026-12-15\n" for key in self.keys)
+            rows = "".join(f"1;{key};{in_letters(key)};Zoé;2026-12-15\n" for key in self.keys)
             return f"id_entity;payroll_number;last_name;first_name;start_date\n{rows}".encode()
         if self.resource == "contact":
-            rows = "".join(f"Nom {key};Zoé;{key};Société {self.name};Lyon;3\n" for key in self.keys)
+            rows = "".join(
+                f"{in_letters(key)};Zoé;{key};Société {self.name};Lyon;3\n" for key in self.keys
+            )
             return f"Nom;Prénom;E-mail;Société;Ville;Domaines\n{rows}".encode()
-        rows = "".join(f"Nom {key};Zoé;{key};1988;4;EN\n" for key in self.keys)
+        rows = "".join(f"{in_letters(key)};Zoé;{key};1988;4;EN\n" for key in self.keys)
         return f"Nom;Prénom;E-mail;Année de naissance;Compétence 1;Langue 1\n{rows}".encode()
 
     @property

@@ -183,3 +183,10 @@ def _bytes(book: Any) -> bytes:
     stream = io.BytesIO()
     book.save(stream)
     return stream.getvalue()
+
+
+def in_letters(key: object) -> str:
+    """Return a name that is different for each key, without digits: `Nombc` for 12."""
+    return "Nom" + "".join(
+        "abcdefghij"[int(d)] if d.isdigit() else d for d in str(key) if d.isalnum()
+    )

@@ -1,4 +1,4 @@
-"""`scripts/carry-over`: a warehouse of an unreleased version gets the current schema with its rows."""
+"""`scripts/carry_over`: a warehouse of an unreleased version gets the current schema with its rows."""
 
 import os
 import subprocess
@@ -44,7 +44,7 @@ def test_a_file_dropped_after_a_carry_over_creates_nothing(
     before = rows(warehouse)
     for _ in range(2):  # a carry-over can run again
         carried = subprocess.run(  # noqa: S603 - our own script
-            [project / "scripts/carry-over"],
+            [project / "scripts/carry_over"],
             env=os.environ | {"BMS_WAREHOUSE_URL": warehouse_uri},
             capture_output=True,
             text=True,
