@@ -194,6 +194,10 @@ async def view_of(
         scopes = scopes_of(onboarding.identity, sheet)
         unknown_scopes = frozenset(scope for scope in scopes if str(scope) not in snapshot.lists)
         names = [str(scope) for scope in scopes - unknown_scopes]
+    listed = [snapshot.lists[name].fingerprints for name in names]
+    headcount = len({i for fingerprints in listed for i in fingerprints})
+    # A resource without scopes has several lists of the same records.
+    parts = listed if onboarding.identity.scope is not None else [headcount]
     # A created record may be missing from the lists for this long.
     since = snapshot.taken_at - transitions.EMPTY_LOOKUPS * onboarding.settings.settle
     entries = await with_managers(onboarding.ledger, keys_of(sheet, onboarding.identity))
@@ -212,7 +216,8 @@ async def view_of(
         matched=matched,
         since=since,
         drop_id=drop_id,
-        headcount=len({i for name in names for i in snapshot.lists[name].fingerprints}),
+        headcount=headcount,
+        empty_scopes=sum(not part for part in parts),
         contains=snapshot.contains,
     )
     wanted = sorted(records_to_read(sheet, onboarding.resource, onboarding.identity, view))

@@ -126,6 +126,18 @@ REJECTED_FAULTS: Final[Mapping[str, FaultText]] = {
         "Remplir la colonne Id responsable [id_manager].",
         "Fill in the column id_manager.",
     ),
+    "manager_elsewhere": FaultText(
+        "Ce matricule n'existe que dans une autre entité.",
+        "Only another entity has this payroll number.",
+        "Remplir la colonne Id responsable [id_manager].",
+        "Fill in the column id_manager.",
+    ),
+    "manager_left": FaultText(
+        "Le responsable désigné a quitté l'entreprise avant la date d'entrée.",
+        "The given manager leaves the company before the start date.",
+        "Indiquer un autre responsable, ou remplir la colonne Id responsable [id_manager].",
+        "Name another manager, or fill in the column id_manager.",
+    ),
     "manager_without_number": FaultText(
         "Le logiciel de gestion ne donne pas le numéro (id_employee) du responsable.",
         "The service doesn't give the manager's number (id_employee).",

@@ -55,6 +55,16 @@ UNSETTLED_FAULTS: Final[Mapping[str, FaultText]] = {
         "A record with another key has the same name and start date.",
         *DECIDE,
     ),
+    "same_name_and_email": FaultText(
+        "Même nom et même e-mail professionnel, sous un autre matricule.",
+        "A record with another key has the same name and e-mail address at work.",
+        *DECIDE,
+    ),
+    "same_social_security_number": FaultText(
+        "Même numéro de sécurité sociale, sous un autre matricule.",
+        "A record with another key has the same social security number.",
+        *DECIDE,
+    ),
     "same_number_other_form": FaultText(
         "Une fiche de l'entité porte ce matricule sous une autre forme.",
         "A record of the entity has this payroll number in another form.",

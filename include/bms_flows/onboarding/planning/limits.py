@@ -80,6 +80,10 @@ def decide(
         cells = f"{truncated_at.cells} / {truncated_at.columns}"
         cut = ApprovalReason("truncated", str(truncated_at.line), cells)
         return ApprovalDecision(True, (cut,), found)
+    if plan.empty_scopes:
+        # The lists may be empty although the service has records.
+        empty = ApprovalReason("empty_scope", str(plan.empty_scopes))
+        return ApprovalDecision(True, (empty,), found)
     if isinstance(approval, str):
         reason = ApprovalReason("setting", approval)
         return ApprovalDecision(approval == "always", (reason,), found)

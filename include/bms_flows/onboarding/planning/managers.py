@@ -1,12 +1,14 @@
 """Resolution of managers (payroll number, e-mail) to `id_manager` or to another row of the file. Pure."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from typing import Any, Final
 
+from bms.dates import parse_date
 from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import normalize
@@ -44,17 +46,25 @@ Manager = Numbered | FileRow
 
 @dataclass(frozen=True)
 class ManagerCandidate:
-    """A record of the service or a row of the file that may be a manager."""
+    """A record of the service or a row of the file that may be a manager.
+
+    `left_on`: last day of work of a leaver. `creates`: the row is another person than every record.
+    """
 
     entity: str | None
     payroll: str | None
     email: str | None
     who: Manager | Unnumbered
+    left_on: date | None = None
+    creates: bool = False
 
 
 @dataclass(frozen=True)
 class Managers:
-    """Index of possible managers; records of the service take precedence over rows of the file."""
+    """Index of possible managers.
+
+    Records of the service take precedence over rows of the file that are not created.
+    """
 
     candidates: Sequence[ManagerCandidate]
 
@@ -68,24 +78,26 @@ class Managers:
         [way] = named
         if way == NUMBER:
             return Numbered(int(values[NUMBER]))
-        found = self._find(way, normalize(values[way]), normalize(values.get("id_entity")))
-        if len(found) != 1:
-            return Fault("manager_ambiguous" if found else "manager_unknown", line, field=way)
-        [who] = found
-        if isinstance(who, Unnumbered):
-            return Fault("manager_without_number", line, field=way)
-        return who
+        found = self._find(way, values)
+        return Fault(found, line, field=way) if isinstance(found, str) else found
 
-    def _find(
-        self, way: str, wanted: str | None, entity: str | None
-    ) -> AbstractSet[Manager | Unnumbered]:
-        if way == EMAIL:
-            return _best(self._by_email.get(wanted, ()), lambda _: True)
-        # Payroll numbers are unique per entity; another entity matches only if this entity has none.
-        everywhere = self._by_payroll.get(wanted, ())
-        return _best(everywhere, lambda each: each.entity == entity) or _best(
-            everywhere, lambda _: True
-        )
+    def _find(self, way: str, values: Mapping[str, Any]) -> Manager | str:
+        """Return the manager whom `way` names, or the code of a fault."""
+        wanted, entity = normalize(values[way]), normalize(values.get("id_entity"))
+        found = (self._by_email if way == EMAIL else self._by_payroll).get(wanted, ())
+        if way == PAYROLL:  # payroll numbers are unique per entity
+            here = [each for each in found if each.entity == entity]
+            if found and not here:
+                return "manager_elsewhere"
+            found = here
+        best = _best(found)
+        if len(best) != 1:
+            return "manager_ambiguous" if best else "manager_unknown"
+        [who] = best
+        start = values.get("start_date")
+        if any(e.who == who and e.left_on and (not start or e.left_on < start) for e in found):
+            return "manager_left"
+        return "manager_without_number" if isinstance(who, Unnumbered) else who
 
     @cached_property
     def _by_email(self) -> Mapping[str | None, Sequence[ManagerCandidate]]:
@@ -104,25 +116,25 @@ def candidate_of_record(known: ServiceRecord) -> ManagerCandidate:
         normalize(values.get("payroll_number")),
         normalize(values.get("business_email")),
         Unnumbered(known.remote_id) if known.number is None else Numbered(known.number),
+        left_on=parse_date(str(values["departure_date"])) if values.get("departure_date") else None,
     )
 
 
-def candidate_of_row(values: Mapping[str, Any], key: str) -> ManagerCandidate:
+def candidate_of_row(values: Mapping[str, Any], key: str, *, creates: bool) -> ManagerCandidate:
     """Return a row of the file, known by its key, as a possible manager."""
     return ManagerCandidate(
         normalize(values.get("id_entity")),
         normalize(values.get("payroll_number")),
         normalize(values.get("business_email")),
         FileRow(key),
+        creates=creates,
     )
 
 
-def _best(
-    found: Iterable[ManagerCandidate], fits: Callable[[ManagerCandidate], bool]
-) -> AbstractSet[Manager | Unnumbered]:
-    fitting = {each.who for each in found if fits(each)}
-    on_service = {who for who in fitting if not isinstance(who, FileRow)}
-    return on_service or fitting
+def _best(found: Sequence[ManagerCandidate]) -> AbstractSet[Manager | Unnumbered]:
+    if all(isinstance(each.who, FileRow) for each in found):
+        return {each.who for each in found}
+    return {each.who for each in found if each.creates or not isinstance(each.who, FileRow)}
 
 
 def _grouped(

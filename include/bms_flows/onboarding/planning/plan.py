@@ -78,6 +78,8 @@ class Plan:
     rows: tuple[PlannedRow, ...] = field(repr=False)
     headcount: int
     """Number of records in the service, within the scopes of the rows."""
+    empty_scopes: int = 0
+    """Number of these scopes whose lists have no record."""
 
     @cached_property
     def id(self) -> str:

@@ -47,7 +47,7 @@ def make(
     digests = {each for row in values.values() for each in identity.rules_by_digest(row)}
     seen = _records_digest(view, digests)
     inputs = PlanInputs(sheet.sha256, _ledger_digest(rows, view), seen, rules.version)
-    return Plan(resource.name, inputs, tuple(rows), view.headcount)
+    return Plan(resource.name, inputs, tuple(rows), view.headcount, view.empty_scopes)
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,11 @@ class _Planner:
         managers = Managers(
             [
                 *map(candidate_of_record, self.view.shown),
-                *(candidate_of_row(values[row.line], row.key) for row in rows if row.key),
+                *(
+                    candidate_of_row(values[row.line], row.key, creates=row.action is Action.CREATE)
+                    for row in rows
+                    if row.key
+                ),
             ]
         )
         placed = [

@@ -36,6 +36,8 @@ class PlanningView:
     drop_id: int | None = None
     headcount: int = 0
     """Number of records in the scopes that the rows name."""
+    empty_scopes: int = 0
+    """Number of these scopes without a record."""
     contains: Callable[[str], bool] = lambda _: False
     """Returns whether a list contains a remote id."""
 

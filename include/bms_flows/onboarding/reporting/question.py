@@ -71,6 +71,11 @@ REASONS: Final[Mapping[str, Mapping[Language, str]]] = {
         "EN": "the file ends without a line break in line {found} ({limit} cells), which may be cut"
         " off: read last_line.csv in the report",
     },
+    "empty_scope": {
+        "FR": "le logiciel de gestion ne liste aucune fiche pour {found} liste(s) de ces lignes : vérifiez"
+        " qu'il n'en a vraiment pas",
+        "EN": "the service lists no record in {found} of the lists of these rows: check that it has none",
+    },
     "rows": {
         "FR": "{found} lignes dans le fichier, la limite est {limit}",
         "EN": "{found} rows in the file, the limit is {limit}",

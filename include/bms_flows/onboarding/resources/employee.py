@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bms.records import Employee
+from bms_flows.onboarding.resources.addresses import email_address
 from bms_flows.onboarding.resources.contact import person_name
 from bms_flows.onboarding.resources.description import Columns, Field, Kind, Resource
 from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, normalize, plain
@@ -19,6 +20,9 @@ sent = Columns(Employee)
 
 MISSIONS = 6
 """Number of missions in the interface."""
+
+NIR_LENGTH = 13
+"""Characters of a French social security number before its check key."""
 
 SALARY_VARIABLES = 4
 """Number of array columns; the interface has no limit."""
@@ -240,6 +244,18 @@ def loose_number(values: Mapping[str, Any]) -> str | None:
     return " ".join(part.lstrip("0") or "0" for part in parts) or None
 
 
+def work_address(values: Mapping[str, Any]) -> str | None:
+    """Return the e-mail address at work in lower case."""
+    address = email_address(values.get("business_email"))
+    return address.casefold() if address else None
+
+
+def nir(values: Mapping[str, Any]) -> str | None:
+    """Return the letters and digits of a French social security number, without its check key."""
+    text = re.sub(r"[^0-9A-Z]", "", str(values.get("social_security_number") or "").upper())
+    return text[:NIR_LENGTH] if len(text) >= NIR_LENGTH else None
+
+
 EMPLOYEE_IDENTITY = Identity(
     resource=EMPLOYEE.name,
     scope="id_entity",
@@ -265,8 +281,16 @@ EMPLOYEE_IDENTITY = Identity(
             "same_name_and_number",
             [person_name, loose_number],
         ),
+        MatchRule(
+            ("last_name", "first_name", "business_email"),
+            "never",
+            "same_name_and_email",
+            [person_name, work_address],
+        ),
+        MatchRule(("social_security_number",), "never", "same_social_security_number", [nir]),
     ],
 )
 """The payroll number identifies an employee within an entity. A reviewer decides on records with the
-number in another form, the same name and start date, or the same name and number in another entity.
+number in another form, the same name and start date, the same name and number in another entity, the
+same name and e-mail address at work, or the same social security number.
 """

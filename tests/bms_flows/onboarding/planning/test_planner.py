@@ -245,6 +245,51 @@ def test_an_ambiguous_manager_rejects_the_row(given: dict[str, Any], code: str) 
     assert [fault.code for fault in row.faults] == [code]
 
 
+@pytest.mark.parametrize(
+    ("manager", "given", "code"),
+    [
+        ({"id_entity": 2}, {"manager_payroll_number": "0050"}, "manager_elsewhere"),
+        (
+            {"departure_date": "2026-05-14", "business_email": "boss@x.example"},
+            {"manager_email": "boss@x.example"},
+            "manager_left",
+        ),
+        ({"departure_date": "2026-05-15"}, {"manager_payroll_number": "0050"}, None),
+    ],
+)
+def test_a_manager_elsewhere_or_gone_rejects_the_row(
+    manager: dict[str, Any], given: dict[str, Any], code: str | None
+) -> None:
+    [row] = planned(PlanningView({}, {}, [known(50, **manager)]), values(1, **given)).rows
+    assert [fault.code for fault in row.faults] == ([code] if code else [])
+
+
+def test_a_manager_in_the_service_and_a_new_row_with_one_address_are_ambiguous() -> None:
+    view = PlanningView({}, {}, [known(50, business_email="boss@x.example")])
+    reporting, _ = planned(
+        view,
+        values(1, manager_email="boss@x.example"),
+        values(2, business_email="boss@x.example"),
+    ).rows
+    assert [fault.code for fault in reporting.faults] == ["manager_ambiguous"]
+
+
+@pytest.mark.parametrize(
+    ("shared", "code"),
+    [
+        ({"last_name": "Girard", "business_email": "g@x.example"}, "same_name_and_email"),
+        ({"social_security_number": "2 84 05 78 006 084 91"}, "same_social_security_number"),
+    ],
+)
+def test_a_likely_person_under_another_number_goes_to_review(
+    shared: dict[str, Any], code: str
+) -> None:
+    view = PlanningView({}, {}, [known(50, start_date=date(2020, 1, 6), **shared)])
+    typed = {name: text.replace(" ", "").upper() for name, text in shared.items()}
+    [row] = planned(view, values(50, payroll_number="0099", **typed)).rows
+    assert (row.action, row.reason, row.candidates) == (Action.REVIEW, code, ("g",))
+
+
 def test_a_manager_without_a_number_still_counts_as_a_manager() -> None:
     view = PlanningView({}, {}, [structs.replace(known(50), number=None)])
     [row] = planned(view, values(1, manager_payroll_number="0050")).rows
@@ -365,3 +410,11 @@ def test_a_plan_at_its_limits_needs_no_approval() -> None:
         *(values(n, last_name=None) for n in range(2000, 2050)),
     )
     assert limits.breaches(plan, RULES.plan, TODAY) == ()
+
+
+def test_a_plan_for_a_list_without_records_needs_approval() -> None:
+    """The list may be empty although the service has records."""
+    plan = planned(PlanningView({}, {}, [], empty_scopes=1), values(1))
+    decision = limits.decide(plan, RULES.plan, "never", TODAY)
+    assert decision.ask
+    assert [reason.code for reason in decision.reasons] == ["empty_scope"]
