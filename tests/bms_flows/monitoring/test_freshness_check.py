@@ -5,7 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from sqlalchemy import Connection, Engine, insert
+from sqlalchemy import Connection, Engine, insert, text
 
 from bms_flows.catalog import LOADED_BY
 from bms_flows.monitoring import alarms
@@ -136,6 +136,20 @@ def test_a_second_late_entity_updates_the_open_alarm(warehouse: Engine) -> None:
     ]
     assert "Entities: 2." in told[0]
     assert "Entities: 1, 2." in told[1]
+
+
+def test_a_complete_night_leaves_the_alarm_of_a_held_backfill_open(connection: Connection) -> None:
+    flow = "invoice_extraction"
+    alarms.raise_(connection, "suspect", flow, detail="…", flow=flow)
+    connection.execute(
+        text("""insert into bms.client_invoice_finding (id_entity, day, codes, held, attempted_at, found_at,
+            step_run_id) values (1, '2025-03-03', '{fewer_than_usual}', true, now(), now(), 1)""")
+    )
+    night = {"flow": flow, "step": "extract", "id_entity": 1, "window_end": NOW.date()}
+    step(connection, -0.1, dag_run_id="scheduled__9", **night)
+    assert [alarm.subject for alarm in look(connection)] == [flow]
+    connection.execute(text("update bms.client_invoice_finding set held = false"))
+    assert look(connection) == []
 
 
 def test_a_target_that_is_switched_off_ends_its_alarm(connection: Connection) -> None:
