@@ -2,7 +2,6 @@
 
 - `BMS_KEEP_RAW_DAYS`: raw responses with invoices.
 - `BMS_KEEP_PEOPLE_DAYS`: raw responses about contacts, consultants and employees (personal data).
-- `BMS_KEEP_PARQUET_DAYS`: Parquet files.
 - `BMS_KEEP_REPORTS_DAYS`: reports; reports of drops contain personal data.
 - `BMS_KEEP_ARCHIVE_DAYS`: dropped files (personal data).
 - `BMS_KEEP_OPERATORS_DAYS`: files that operators wrote (personal data).

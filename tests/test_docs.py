@@ -135,7 +135,7 @@ def test_the_page_on_personal_data_names_each_mirror_and_its_responses(resource:
 def test_the_dag_of_retention_names_every_setting_of_a_retention() -> None:
     document = ast.get_docstring(ast.parse((PROJECT / "dags/retention.py").read_text())) or ""
     kept = [variable for variable in FLOW_SETTINGS if variable.startswith("BMS_KEEP_")]
-    assert len(kept) == 7
+    assert len(kept) == 6
     assert [variable for variable in kept if f"`{variable}`" not in document] == []
 
 

@@ -71,7 +71,7 @@ def half_written(root: Path) -> Iterator[Path]:
 def test_extraction_without_disk_space(
     killing: Killing, here: WarehouseServer, sandbox: Sandbox, tmp_path: Path, figure: Figure
 ) -> None:
-    """At the beginning of each file: raw answers, Parquet, the reports of finance."""
+    """At the beginning of each file: raw answers, the reports of finance."""
     story = Story("a disk full where an extraction lands its files")
     points = [at for at, name in enumerate(killing.points) if name in ("File.begin", "os.rename")]
     assert len(points) > 8

@@ -62,7 +62,6 @@ def _publish(flow: FlowContext, unit: Unit, step_run_id: int, lease: Lease) -> d
         unit,
         step_run_id,
         details["raw"],
-        flow.name(landing.parquet),
         names.read,
         details["zone"],
         range_date,
@@ -80,7 +79,6 @@ def _publish(flow: FlowContext, unit: Unit, step_run_id: int, lease: Lease) -> d
             unit,
             stored,
             later=True,
-            parquet=landing.parquet,
             renew=partial(lease.renew, committed),
         )
         lease.fence(connection)

@@ -1,10 +1,8 @@
 """Stored responses of a step: file names, reading, and loading them again without the service."""
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
 
 import pyarrow as pa
 from sqlalchemy import Connection
@@ -16,7 +14,6 @@ from bms_flows.invoices.fetch import WindowResponse
 from bms_flows.invoices.load import Loader
 from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
-from bms_flows.runtime.landing import parquet_file
 from bms_flows.runtime.windows import Window
 
 SUFFIX = ".json.zst"
@@ -98,13 +95,12 @@ def reload(
     stored: StoredResponses,
     *,
     later: bool,
-    parquet: UPath | None = None,
     renew: Callable[[], None] = lambda: None,
 ) -> Transform:
     """Load the days of `unit` from stored responses; return their transform, still unpublished.
 
     `committed` reads what was committed before. With `later`, other loads may have been published
-    since the responses were read: their newer rows stay. `parquet` receives the rows.
+    since the responses were read: their newer rows stay.
     """
     transform = Transform(
         committed,
@@ -116,16 +112,9 @@ def reload(
         later=later,
         volatile=frozenset(stored.volatile),
     )
-    with ExitStack() as files:
-        writer: Any = None
-        for window, response in stored.requested():
-            transformed = transform.add(window, response)
-            if parquet is not None and writer is None:
-                writer = files.enter_context(parquet_file(parquet, transformed.rows.schema))
-            if writer is not None:
-                writer.write_table(transformed.rows)
-            loader.add(transformed.differing)
-            renew()
+    for window, response in stored.requested():
+        loader.add(transform.add(window, response).differing)
+        renew()
     for response in stored.moved():
         loader.add(transform.add_moved(response))
     return transform

@@ -13,13 +13,12 @@ from bms_flows.runtime import manifest
 class LoadRecord:
     """Facts of a load, enough to load it again from its stored responses.
 
-    `raw` and `parquet` are relative to the data root.
+    `raw` is relative to the data root.
     """
 
     unit: Unit
     step_run_id: int
     raw: str
-    parquet: str
     language: str
     zone: str
     range_date: str
@@ -37,7 +36,6 @@ class LoadRecord:
             "id_entity": self.unit.id_entity,
             "days": str(self.unit.span),
             "raw": self.raw,
-            "parquet": self.parquet,
             **vars(transform.counts),
             "totals": {currency: each.as_dict() for currency, each in totals.items()},
         }
@@ -47,7 +45,6 @@ class LoadRecord:
         return {
             **unit.as_dict(),
             "raw": self.raw,
-            "parquet": self.parquet,
             "language": self.language,
             "zone": self.zone,
             "range_date": self.range_date,

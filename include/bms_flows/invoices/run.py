@@ -2,13 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal
 
-import pyarrow as pa
 from sqlalchemy import Connection
 
 from bms.client import Client
@@ -27,7 +25,7 @@ from bms_flows.runtime import profiles, step_log
 from bms_flows.runtime.background import BackgroundWriter
 from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.context import FlowContext, recorded_step
-from bms_flows.runtime.landing import Landing, parquet_file, save_raw
+from bms_flows.runtime.landing import Landing, save_raw
 from bms_flows.runtime.profile import Profile
 from bms_flows.runtime.windows import Window, local_date
 from bms_warehouse.database import clock
@@ -56,7 +54,6 @@ class Extraction:
             self.unit,
             self.step_run_id,
             self.flow.name(self.landing.raw),
-            self.flow.name(self.landing.parquet),
             self.language,
             self.client.settings.time_zone,
             self.flow.settings.invoice_range_date,
@@ -111,7 +108,6 @@ class Extraction:
                     passed,
                     stored,
                     later=False,
-                    parquet=self.landing.parquet,
                     renew=partial(self.lease.renew, self.committed),
                 )
                 loader.merge()
@@ -149,24 +145,12 @@ class Extraction:
         One response is transformed while the response before it is merged, files are written, and
         the next responses are fetched.
         """
-        parquet: Any = None
         raw = self.landing.raw
-
-        def store(window: Window, body: bytes, rows: pa.Table) -> None:
-            save_raw(raw / raw_file_name(self.unit.id_entity, window), body)
-            parquet.write_table(rows)
-
-        with (
-            ExitStack() as stack,
-            BackgroundWriter() as files,
-            BackgroundWriter(waiting=1) as tables,
-        ):
+        with BackgroundWriter() as files, BackgroundWriter(waiting=1) as tables:
             async for window, response in responses:
                 transformed = await asyncio.to_thread(transform.add, window, response)
-                if parquet is None:
-                    file = parquet_file(self.landing.parquet, transformed.rows.schema)
-                    parquet = stack.enter_context(file)
-                await files.put(store, window, response.body, transformed.rows)
+                path = raw / raw_file_name(self.unit.id_entity, window)
+                await files.put(save_raw, path, response.body)
                 await tables.put(loader.add, transformed.differing)
                 self.lease.renew(self.committed)
                 self.progress.add(window, transform.counts)

@@ -34,7 +34,7 @@ def retention_days(settings: FlowSettings) -> dict[str, int]:
     return {
         **{f"raw/{table}": settings.keep_people_days for flow in mirrors for table in flow.tables},
         "raw": settings.keep_raw_days,
-        "parquet": settings.keep_parquet_days,
+        "parquet": 0,  # of earlier versions; nothing reads it
         "reports": settings.keep_reports_days,
         "archive": settings.keep_archive_days,
         "operators": settings.keep_operators_days,

@@ -1,18 +1,12 @@
-"""Files of a step run: raw responses, Parquet and reports."""
+"""Files of a step run: raw responses and reports."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
-from pyarrow import parquet
 from upath import UPath
 
 from bms_flows.runtime.storage import atomic_file
-
-GROUP_ROWS = 8_000
-"""Rows of a Parquet row group: groups of 1,000 rows take three times the processor time."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +25,6 @@ class Landing:
     def raw(self) -> UPath:
         """The folder of the raw responses."""
         return self._folder("raw")
-
-    @property
-    def parquet(self) -> UPath:
-        """The Parquet file of the rows."""
-        return self._folder("parquet") / f"{self.resource}.parquet"
 
     @property
     def reports(self) -> str:
@@ -60,35 +49,3 @@ def save_raw(path: UPath, body: bytes) -> int:
     packed = pa.compress(body, codec="zstd", asbytes=True)
     with atomic_file(path) as stream:
         return stream.write(packed)
-
-
-class ParquetRows:
-    """Writes tables to a Parquet file in row groups of at least `GROUP_ROWS` rows."""
-
-    def __init__(self, writer: parquet.ParquetWriter) -> None:
-        self._writer = writer
-        self._waiting: list[pa.Table] = []
-
-    def write_table(self, rows: pa.Table) -> None:
-        """Add rows."""
-        self._waiting.append(rows)
-        if sum(each.num_rows for each in self._waiting) >= GROUP_ROWS:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the waiting rows."""
-        if self._waiting:
-            self._writer.write_table(pa.concat_tables(self._waiting))
-            self._waiting.clear()
-
-
-@contextmanager
-def parquet_file(path: UPath, schema: pa.Schema) -> Iterator[ParquetRows]:
-    """Yield a writer of rows (`write_table`); the file appears when the block succeeds."""
-    with (
-        atomic_file(path) as stream,
-        parquet.ParquetWriter(stream, schema, compression="zstd") as writer,
-    ):
-        rows = ParquetRows(writer)
-        yield rows
-        rows.flush()

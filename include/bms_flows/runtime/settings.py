@@ -60,8 +60,6 @@ class FlowSettings:
     """Retention in days of raw invoice responses; `bms rebuild` needs them."""
     keep_people_days: int = 100
     """Retention in days of raw responses about contacts, consultants and employees (personal data)."""
-    keep_parquet_days: int = 100
-    """Retention in days of Parquet files."""
     keep_reports_days: int = 400
     """Retention in days of reports; reports of drops contain personal data."""
     keep_archive_days: int = 100

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyarrow import parquet
 from sqlalchemy import Engine, text
 from upath import UPath
 
@@ -104,7 +103,6 @@ def test_an_accepted_load_is_published_without_reading_again(
     assert states(warehouse) == ["complete", "complete", "suspect", "complete"]
     assert sandbox.truth()["requests"] == {}
     assert held_loads(warehouse, [1]) == [], "accepted once is enough"
-    assert parquet.read_table(tmp_path / manifest["parquet"]).num_rows == manifest["rows_read"]
 
 
 @pytest.mark.usefixtures("suspect")
