@@ -21,7 +21,7 @@ from bms.settings import ClientSettings
 from bms_flows.catalog import FLOWS, WITH_TARGET
 from bms_flows.onboarding.faults.fault import TEXTS
 from bms_flows.onboarding.inbox.skipped_files import FRENCH as NOT_TAKEN
-from bms_flows.runtime.settings import FlowSettings
+from bms_flows.runtime.settings import FlowSettings, constants
 from bms_provider.provider_info import CONNECTION_FIELDS
 from bms_sandbox.dialect import Dialect
 from bms_warehouse.resources import RESOURCES, WITH_PRIVATE_FIELDS
@@ -46,7 +46,11 @@ def flow_settings() -> dict[str, Any]:
     found = {}
     for file in (PROJECT / "include/bms_flows").rglob("settings.py"):
         module = ".".join(file.relative_to(PROJECT / "include").with_suffix("").parts)
-        for field in dataclasses.fields(settings_class(importlib.import_module(module))):
+        settings = settings_class(importlib.import_module(module))
+        fixed = constants(settings)
+        for field in dataclasses.fields(settings):
+            if field.name in fixed:
+                continue
             made = field.default_factory is not dataclasses.MISSING
             found[f"BMS_{field.name.upper()}"] = field.default_factory() if made else field.default
     del found["BMS_FRESH_HOURS"], found["BMS_DETAILS"]

@@ -10,6 +10,7 @@ import os
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from airflow.configuration import AIRFLOW_HOME
@@ -42,6 +43,7 @@ def open_context() -> Iterator[FlowContext]:
     from bms_flows.runtime.context import FlowContext  # noqa: PLC0415
     from bms_warehouse import database  # noqa: PLC0415
 
+    _warn_about_variables()
     uri = warehouse_uri(BaseHook.get_connection(WAREHOUSE_CONN_ID))
     flow = FlowContext(database.connect(uri), data_root(), flow_settings())
     try:
@@ -49,6 +51,18 @@ def open_context() -> Iterator[FlowContext]:
             yield flow
     finally:
         flow.warehouse.dispose()
+
+
+@cache
+def _warn_about_variables() -> None:
+    """Log a warning for each variable ``BMS_*`` without effect, once per process."""
+    from bms_flows.audit.settings import AuditSettings  # noqa: PLC0415 - as above
+    from bms_flows.onboarding.inbox.settings import InboxSettings  # noqa: PLC0415
+    from bms_flows.onboarding.settings import OnboardingSettings  # noqa: PLC0415
+    from bms_flows.runtime.settings import without_effect  # noqa: PLC0415
+
+    for text in without_effect(os.environ, (AuditSettings, InboxSettings, OnboardingSettings)):
+        LOG.warning("%s", text)
 
 
 @contextmanager

@@ -42,9 +42,7 @@ HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n"
 OWN = {
     "BMS_APPROVAL": "never",
     "BMS_CHUNK_ROWS": "20",
-    "BMS_CREATE_CONCURRENCY": "2",
     "BMS_DATA_ROOT": f"s3://aws_default@{BUCKET}/root",
-    "BMS_DROP_SETTLE_S": "1",
     "BMS_LEASE_S": "20",
     "BMS_SETTLE_S": "2",
     "BMS_TASK_SLOTS": str(TASK_SLOTS),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bms_flows.runtime.settings import FlowSettings
+from bms_flows.runtime.settings import Constant, FlowSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -11,11 +11,11 @@ class AuditSettings(FlowSettings):
 
     audit_requests: int = 150
     """Maximum number of requests per audit; days and lists that they do not cover are `not_checked`."""
-    audit_days: int = 31
+    audit_days: Constant[int] = 31
     """Maximum number of invoice days that one audit compares; other days follow in turn."""
-    audit_rows: int = 20_000
+    audit_rows: Constant[int] = 20_000
     """Maximum number of invoices that one audit compares, estimated from the warehouse."""
     audit_cycle_days: int = 366
     """Maximum number of days in which the audits compare everything once; a longer projected cycle raises an alarm."""
-    audit_sample: int = 5
+    audit_sample: Constant[int] = 5
     """Number of details per resource that one audit reads; other details follow in turn."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final, Literal
 
-from bms_flows.runtime.settings import MAX_DIGITS, FlowSettings, InvalidSetting
+from bms_flows.runtime.settings import MAX_DIGITS, Constant, FlowSettings, InvalidSetting
 
 Approval = Literal["always", "never"] | int
 
@@ -19,7 +19,7 @@ class OnboardingSettings(FlowSettings):
     """When creating records requires approval: `always`, `never`, or above this number of rows per resource and day."""
     approval_hours: float = 72
     """Approval timeout in hours. When it expires, the plan is rejected; approval can be requested again later."""
-    approval_remind_hours: float | None = 24
+    approval_remind_hours: Constant[float | None] = 24
     """Hours between reminders to the approvers of a plan that waits for an answer; `off`: no reminders."""
     approval_alarm_hours: float | None = 48
     """Hours after which a plan without an answer raises an alarm; `off`: no alarm."""
@@ -27,13 +27,13 @@ class OnboardingSettings(FlowSettings):
     """Assumed maximum number of seconds until a created record appears in the service's lists."""
     create_attempts: int = 5
     """Maximum number of POSTs for a row before it goes to review."""
-    outage_wait_s: float = 600
+    outage_wait_s: Constant[float] = 600
     """Maximum number of seconds that a task waits for an unavailable service; a later retry of the task then continues."""
-    outage_hours: float = 8
+    outage_hours: Constant[float] = 8
     """Hours after a row's first attempt in which attempts answered 429 or 503 do not count towards `BMS_CREATE_ATTEMPTS`."""
     create_timeout_s: float = 60
     """Timeout of one create in seconds, including connection and token."""
-    check_max_age_s: float = 600
+    check_max_age_s: Constant[float] = 600
     """Seconds for which a check that the service has no record of a row is valid; before sending, an older check is repeated."""
     list_page_size: int = 1000
     """Page size for lists of contacts and consultants; the service may return smaller pages."""
@@ -41,7 +41,7 @@ class OnboardingSettings(FlowSettings):
     """Seconds until a worker's lease on a row expires unless the worker renews it."""
     create_stopped_by: str = "403,404,405"
     """HTTP statuses that concern all creates, not the data of one row, and therefore stop the sending; or `none`."""
-    create_concurrency: int = 8
+    create_concurrency: Constant[int] = 8
     """Maximum number of concurrent creates in one task."""
     chunk_rows: int = 500
     """Rows per task; chunks run in parallel."""
@@ -103,10 +103,7 @@ class OnboardingSettings(FlowSettings):
 NUMBERS: Final = (
     "approval_hours",
     "settle_s",
-    "outage_wait_s",
-    "outage_hours",
     "create_timeout_s",
-    "check_max_age_s",
     "lease_s",
 )
 

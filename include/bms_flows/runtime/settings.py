@@ -1,9 +1,20 @@
 """Settings shared by all flows, read from `BMS_*` environment variables."""
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, Literal, Self, get_args, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_type_hints,
+)
 from zoneinfo import ZoneInfo, available_timezones
 
 from bms_flows.catalog import WITH_TARGET
@@ -20,6 +31,21 @@ DetailLevel = Literal["off", "directory", "full"]
 
 Language = Literal["EN", "FR"]
 """Language of code names, and of texts to HR users and approvers."""
+
+
+T = TypeVar("T")
+
+CONSTANT: Final = "constant"
+Constant: TypeAlias = Annotated[T, CONSTANT]
+"""Type of a field that no variable sets; tests give it other values."""
+
+RETIRED: Final = {"BMS_KEEP_PARQUET_DAYS": "loads write no Parquet files any more"}
+"""Variables of earlier versions, and why they have no effect; constants are added."""
+
+ELSEWHERE: Final = re.compile(
+    r"BMS_(DATA_ROOT|LOCAL_DIR|PROVE|RULES|TASK_SLOTS|WAREHOUSE_URL|(REQUIRE|SANDBOX|STACK|TEST)_\w+)"
+)
+"""Variables that are no field of a settings class."""
 
 
 class InvalidSetting(ValueError):
@@ -50,9 +76,9 @@ class FlowSettings:
     """Maximum number of older days that a run reads because they were never read or have open invoices."""
     lookback_rotation: int = 90
     """Number of runs within which every older day is read again once, with or without open invoices."""
-    lookback_gap: int = 2
+    lookback_gap: Constant[int] = 2
     """Maximum number of days between two windows that are joined into one request."""
-    drop_settle_s: int = 5
+    drop_settle_s: Constant[int] = 5
     """Seconds between the two checks that must find a dropped file unchanged."""
     drop_stable_minutes: int = 10
     """Minutes without change after which a file without a proper end is processed; its plan always needs approval."""
@@ -72,7 +98,7 @@ class FlowSettings:
     """Invoice date that `start_date` and `end_date` filter (not shown by the interface)."""
     holidays: str = "FR"
     """ISO code of the country on whose public holidays few invoices are expected."""
-    mirror_passes: int = 3
+    mirror_passes: Constant[int] = 3
     """Maximum number of passes over a list until two passes agree."""
     mirror_details: int = 10_000
     """Maximum number of details that a run reads; the next runs read the rest."""
@@ -80,7 +106,7 @@ class FlowSettings:
     """Number of runs within which every detail is read again once, if `BMS_MIRROR_DETAILS` suffices; the list does not show all changes."""
     mirror_gone_percent: int = 5
     """Maximum percentage of a mirror's rows that may be missing at once without confirmation."""
-    mirror_gone_rows: int = 10
+    mirror_gone_rows: Constant[int] = 10
     """Up to this number, missing rows never need confirmation."""
     details: Mapping[str, DetailLevel] = field(default_factory=dict)
     """Details to store, by mirrored resource with private fields; `details_of` has the default."""
@@ -107,7 +133,7 @@ class FlowSettings:
         values = {
             each.name: _read(variable, given[variable], hints[each.name])
             for each in fields(cls)
-            if each.name not in ("details", "fresh_hours")
+            if each.name not in (*constants(cls), "details", "fresh_hours")
             and given.get(variable := f"BMS_{each.name.upper()}")
         }
         details = {
@@ -125,6 +151,29 @@ class FlowSettings:
     def details_of(self, resource: str) -> DetailLevel:
         """Return the stored details of a mirrored resource."""
         return self.details.get(resource, "directory")
+
+
+def constants(settings: type[FlowSettings]) -> set[str]:
+    """Return the names of the fields that no variable sets."""
+    hints = get_type_hints(settings, include_extras=True)
+    return {name for name, hint in hints.items() if CONSTANT in getattr(hint, "__metadata__", ())}
+
+
+def without_effect(
+    environment: Iterable[str], classes: Iterable[type[FlowSettings]]
+) -> Iterator[str]:
+    """Yield a sentence about each variable `BMS_*` that no field of the settings `classes` reads."""
+    fixed = {f"BMS_{name.upper()}" for each in classes for name in constants(each)}
+    known = {f"BMS_{each.name.upper()}" for kind in classes for each in fields(kind)} - fixed
+    known |= {f"BMS_{each.details_level.upper()}" for each in WITH_PRIVATE_FIELDS}
+    known |= {f"BMS_FRESH_HOURS_{flow.dag_id.upper()}" for flow in WITH_TARGET}
+    retired = RETIRED | dict.fromkeys(fixed, "the value is a constant now")
+    for name in sorted(environment):
+        if name.startswith("BMS_") and name not in known and not ELSEWHERE.fullmatch(name):
+            why = retired.get(
+                name, "no setting has this name; docs/reference/settings.md lists all"
+            )
+            yield f"{name} has no effect: {why}. Remove the variable."
 
 
 def _read(variable: str, text: str, kind: Any) -> Any:

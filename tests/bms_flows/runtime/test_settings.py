@@ -10,13 +10,36 @@ from hypothesis import strategies as st
 from bms_flows.catalog import WITH_TARGET
 from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.onboarding.settings import OnboardingSettings
-from bms_flows.runtime.settings import FlowSettings, InvalidSetting
+from bms_flows.runtime.settings import FlowSettings, InvalidSetting, constants, without_effect
 from bms_warehouse.resources import WITH_PRIVATE_FIELDS
 
 KINDS = (FlowSettings, OnboardingSettings, InboxSettings)
 VARIABLES = sorted({f"BMS_{each.name.upper()}" for kind in KINDS for each in fields(kind)})
 VARIABLES += [f"BMS_{each.details_level.upper()}" for each in WITH_PRIVATE_FIELDS]
 VARIABLES += [f"BMS_FRESH_HOURS_{flow.dag_id.upper()}" for flow in WITH_TARGET]
+
+
+def test_a_variable_without_effect_is_named_with_the_reason() -> None:
+    given = [
+        "PATH",
+        "BMS_SETTLE_S",
+        "BMS_DATA_ROOT",
+        "BMS_FRESH_HOURS_CONTACT_SYNC",
+        "BMS_SANDBOX_PORT",
+    ]
+    assert list(without_effect(given, KINDS)) == []
+    wrong = ["BMS_SETLE_S", "BMS_KEEP_PARQUET_DAYS", "BMS_OUTAGE_HOURS"]
+    texts = list(without_effect([*given, *wrong], KINDS))
+    assert [text.split()[0] for text in texts] == sorted(wrong)
+    assert "no Parquet" in texts[0]
+    assert "constant" in texts[1]
+    assert "docs/reference/settings.md" in texts[2]
+
+
+def test_a_constant_is_not_read_from_the_environment() -> None:
+    assert "outage_hours" in constants(OnboardingSettings)
+    read = OnboardingSettings.from_environment({"BMS_OUTAGE_HOURS": "1", "BMS_LOOKBACK_GAP": "9"})
+    assert (read.outage_hours, read.lookback_gap) == (8, 2)
 
 
 @pytest.mark.parametrize(("text", "hours"), [("26", 26), ("1.5", 1.5), ("off", None)])

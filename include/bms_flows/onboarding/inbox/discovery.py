@@ -155,7 +155,7 @@ def head(path: UPath) -> bytes:
 def compare_scans(
     inbox: UPath, before: Iterable[FoundFile], now: Iterable[FoundFile]
 ) -> ScanComparison:
-    """Compare two scans, made `BMS_DROP_SETTLE_S` apart.
+    """Compare two scans, made `drop_settle_s` apart.
 
     A file may be taken when both scans found the same, its last line is complete, no lock file of
     Excel or LibreOffice is beside it, and no process of this machine has it open for writing, where

@@ -48,8 +48,8 @@ class CheckTooSlow(Exception):
 
     def __init__(self, seconds: float, max_age_s: float) -> None:
         super().__init__(
-            f"checking the service took {seconds:.0f} s, longer than a check is valid ({max_age_s:g} s):"
-            " raise BMS_CHECK_MAX_AGE_S"
+            f"checking the service took {seconds:.0f} s, longer than a check is valid ({max_age_s:g} s);"
+            " the task is retried: check the response times of the service"
         )
 
 

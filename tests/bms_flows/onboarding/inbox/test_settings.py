@@ -18,7 +18,7 @@ def test_an_inbox_has_its_format_and_its_address() -> None:
             "BMS_INBOX_LANGUAGES": '{"contacts": "EN"}',
             "BMS_APPROVERS": '{"employees": ["marie", "7"]}',
             "BMS_APPROVAL_NOTICES": '{"employees": "approvers"}',
-            "BMS_DROP_SETTLE_S": "7",
+            "BMS_DROP_STABLE_MINUTES": "7",
         }
     )
     assert settings.inbox_formats == {"employees": DeclaredFormat("dmy", ",")}
@@ -26,7 +26,7 @@ def test_an_inbox_has_its_format_and_its_address() -> None:
     assert settings.approvers == {"employees": ("marie", "7")}
     assert settings.approval_notices == {"employees": "approvers"}
     assert (settings.language_of("employees"), settings.language_of("contacts")) == ("FR", "EN")
-    assert settings.drop_settle_s == 7
+    assert settings.drop_stable_minutes == 7
 
 
 @pytest.mark.parametrize(
