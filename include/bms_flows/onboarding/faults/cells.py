@@ -63,6 +63,12 @@ CELL_FAULTS = {
         "La mettre au format Standard ou Texte et vérifier ce qu'elle affiche.",
         "Format the cell as General or Text, and check its value.",
     ),
+    "partial_date": FaultText(
+        "La cellule {cell} n'affiche pas toute la date : {format}.",
+        "Cell {cell} does not show the whole date: {format}.",
+        "Afficher jour, mois et année (format Date courte), puis vérifier la date.",
+        "Show day, month and year (format Short Date), then check the date.",
+    ),
     "rounded_by_format": FaultText(
         "La cellule {cell} affiche un nombre arrondi par son format : {format}.",
         "The number format of cell {cell} rounds its value: {format}.",

@@ -18,6 +18,11 @@ REJECTED_FAULTS: Final[Mapping[str, FaultText]] = {
     "out_of_range": FaultText(
         "Hors limites : de {least} à {most}.", "Out of range: {least} to {most}.", *DROP_AGAIN
     ),
+    "too_young": FaultText(
+        "Moins de {years} ans à la date d'entrée.",
+        "Younger than {years} years on the start date.",
+        *DROP_AGAIN,
+    ),
     "too_long": FaultText(
         "Plus de {most} caractères.", "More than {most} characters.", *DROP_AGAIN
     ),

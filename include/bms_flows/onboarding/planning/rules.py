@@ -9,8 +9,9 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.reading.sheet import Row
@@ -28,7 +29,7 @@ from bms_flows.runtime.settings import InvalidSetting
 VARIABLE = "BMS_RULES"
 DEFAULT = Path(__file__).with_name("rules.toml")
 
-VERSION = 5
+VERSION = 6
 """Version of the planning code; raise it when the same file would produce other plans."""
 
 _NOT_A_NAME = re.compile(
@@ -38,6 +39,13 @@ _NOT_A_NAME = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """A title before the name; an e-mail address; a remark such as "(née Martin)"; two persons."""
+
+
+LARGEST: Final = 2**31 - 1
+"""Largest number of a field without a range of its own."""
+YOUNGEST: Final = 14
+"""Age in years below which nobody is hired: the date of birth is a mistake."""
+YOUNGEST_DAYS: Final = YOUNGEST * 365
 
 
 @dataclass(frozen=True)
@@ -87,10 +95,20 @@ def read(resource: Resource, path: Path | None = None) -> Rules:
         plan=PlanLimits(**tree.get("plan", {})),
         required=required,
         codes={name: tuple(map(str, given)) for name, given in own.get("codes", {}).items()},
-        ranges={name: (low, high) for name, (low, high) in own.get("ranges", {}).items()},
+        ranges=_ranges_by_kind(resource)
+        | {name: (low, high) for name, (low, high) in own.get("ranges", {}).items()},
         lengths=dict(own.get("lengths", {})),
         resource=resource,
     )
+
+
+def _ranges_by_kind(resource: Resource) -> dict[str, tuple[float, float]]:
+    """Return the ranges of identifiers, counts and amounts; none is negative, no identifier is 0."""
+    return {
+        each.name: (int(each.name.startswith("id_")), LARGEST)
+        for each in resource.fields
+        if each.kind in ("integer", "decimal")
+    }
 
 
 def validate(row: Row, rules: Rules) -> list[Fault]:
@@ -165,6 +183,10 @@ def _reversed_dates(row: Row, resource: Resource) -> list[Fault]:
     found = []
     for earlier, later in resource.in_order:
         first, last = row.values.get(earlier), row.values.get(later)
+        days = (last - first).days if isinstance(first, date) and isinstance(last, date) else 0
+        if earlier == "birth_date" and 0 < days < YOUNGEST_DAYS:
+            details = {"years": str(YOUNGEST)}
+            found.append(Fault("too_young", row.line, field=earlier, details=details))
         if first and last and first >= last:  # type: ignore[operator]  # both dates, or both years
             details = {"other": resource.by_name[later].label}
             found.append(Fault("dates_reversed", row.line, field=earlier, details=details))

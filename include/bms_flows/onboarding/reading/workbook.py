@@ -27,6 +27,8 @@ from bms_flows.onboarding.reading.parts import StringsPart, StylesPart, Workbook
 from bms_flows.onboarding.reading.sheet import Limits
 from bms_flows.onboarding.reading.sheet_rows import RowsPart
 
+_NOT_SHOWN: Final = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
+"""Parts of a number format that are no placeholders: quoted texts, escaped characters, locales."""
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
 _FLOAT: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
@@ -117,17 +119,20 @@ class Book:
             return number
         match number_format.kind(code, Decimal(number)):
             case "date":
-                return self._date(number)
+                return self._date(number, code)
             case "duration":
                 return ReadError("bad_date")
         return Formatted(number, code)
 
-    def _date(self, number: int | Decimal) -> Cell:
+    def _date(self, number: int | Decimal, code: str) -> Cell:
         epoch = MAC_EPOCH if self.date1904 else WINDOWS_EPOCH
         try:
             found: datetime | time = from_excel(float(number), epoch)
         except (OverflowError, ValueError):
             return ReadError("bad_date")
+        shows = set(_NOT_SHOWN.sub("", code.casefold()))
+        if isinstance(found, datetime) and not {"d", "m", "y"} <= shows:
+            return ReadError("partial_date", format=code)
         return found
 
 

@@ -1,6 +1,7 @@
 """Rules for addresses and numbers: what Excel has changed is refused."""
 
 from datetime import date
+from decimal import Decimal
 
 import pytest
 
@@ -122,3 +123,28 @@ def test_the_region_of_the_inbox_is_the_country_of_an_address_without_one() -> N
     belgian = rules.validate(row, rules.read(contact("BE")))
     assert [fault.code for fault in belgian if fault.field == "postal_code"] == []
     assert [fault.code for fault in belgian if fault.field == "phone_number"] == ["lost_prefix"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("salary_base", Decimal(-1), "out_of_range"),
+        ("salary_base", Decimal(0), None),
+        ("id_manager", -12, "out_of_range"),
+        ("id_entity", 0, "out_of_range"),
+        ("meal_vouchers_count", -1, "out_of_range"),
+    ],
+)
+def test_negative_amounts_and_identifiers_are_refused(
+    field: str, value: object, code: str | None
+) -> None:
+    found = rules.validate(Row(2, {field: value}, ()), rules.read(EMPLOYEE))  # type: ignore[dict-item]
+    assert [each.code for each in found if each.field == field] == ([code] if code else [])
+
+
+def test_a_birth_shortly_before_the_start_is_refused() -> None:
+    start = date(2026, 5, 15)
+    for birth, code in ((date(2026, 5, 14), ["too_young"]), (date(2005, 1, 1), [])):
+        row = Row(2, {"birth_date": birth, "start_date": start}, ())
+        found = rules.validate(row, rules.read(EMPLOYEE))
+        assert [each.code for each in found if each.field == "birth_date"] == code

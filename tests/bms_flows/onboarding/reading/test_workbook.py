@@ -535,3 +535,19 @@ def test_many_rows_repeat_fewer_faults_of_the_file() -> None:
     found = opened([headers, *[["A"] * 100] * 20_000])
     assert len(found.file_faults) >= 1
     assert sum(len(found.faults_of(row)) for row in found.rows) <= Limits().faults
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("d-mmm", "partial_date"),
+        ("mmm-yy", "partial_date"),
+        ('dd "mai"', "partial_date"),
+        ("h:mm", "partial_date"),
+        ("[$-40C]d mmmm yyyy", date(2026, 5, 17)),
+        ("dd/mm/yy;@", date(2026, 5, 17)),
+        ("mm-dd-yy", date(2026, 5, 17)),
+    ],
+)
+def test_a_date_that_excel_shows_in_part_is_refused(code: str, found: object) -> None:
+    assert one("Date d'entrée", date(2026, 5, 17), code) == found
