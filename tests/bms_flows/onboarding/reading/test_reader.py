@@ -352,6 +352,22 @@ def test_replacement_characters_are_refused(cell: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "codec", "code"),
+    [
+        ("Yıldız", "cp1254", "mojibake"),
+        ("Kovačević", "cp1250", "mojibake"),
+        ("Lætitia Muñoz-Grünwald", "cp1252", None),
+        ("Yýldýz", "utf-8", None),
+    ],
+)
+def test_letters_of_another_8_bit_encoding_are_refused(
+    name: str, codec: str, code: str | None
+) -> None:
+    found = read(f"Nom\n{name}\n".encode(codec), "a.csv", EMPLOYEE)
+    assert [fault.code for fault in found.faults if fault.line == 2] == ([code] if code else [])
+
+
+@pytest.mark.parametrize(
     "cell",
     ["salarié·e", "« É »", "Paris–Lyon", "l’île", "Ça va ?", "https://x.example/a?b=1", "Œuvres", "AÏEUL",
      "Straße", "10 €", "n° 5", "Ångström", "JOÃO", "São Tomé", "Crédits…", "Müller & Söhne"],
