@@ -88,8 +88,10 @@ class SimulatedService:
         return snapshot.refreshed(at, found.lists, found.records)
 
     def snapshot(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
-        """Return what the lists show at this moment."""
-        shown = [record.known for record in self.listed()]
+        """Return what the lists of these entities show at this moment."""
+        scopes = {*scopes}
+        found = (record.known for record in self.listed())
+        shown = [known for known in found if known.values["id_entity"] in scopes]
         lists = {
             str(entity): ListState.of(k for k in shown if k.values["id_entity"] == entity)
             for entity in scopes

@@ -235,3 +235,19 @@ def test_a_row_without_a_snapshot_is_checked_against_everything() -> None:
         assert len(service.sent) == 1
 
     play(main())
+
+
+def test_after_an_upgrade_the_lists_of_all_entities_are_read_again() -> None:
+    """Snapshots of earlier rules can't be compared, but they name the lists to read."""
+
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
+        row = ledger.add(person(1), snapshot=service.snapshot([1, 2], now()))
+        ledger.snapshot[1] = msgspec.structs.replace(ledger.snapshot[1], rules="earlier")
+        service.type_in(person(1, id_entity=2, start_date="2020-01-06"), 1001)
+        await applier(Process(ledger, service), SETTINGS).apply([row])
+        entry = ledger.rows[row]
+        assert (entry.state, entry.reason) == (State.REVIEW, "same_name_and_number")
+        assert service.sent == []
+
+    play(main())
