@@ -87,6 +87,12 @@ FILE_FAULTS = {
         "Défusionner et remplir chaque cellule.",
         "Unmerge and fill in each cell.",
     ),
+    "hidden_by_rule": FaultText(
+        "Une mise en forme conditionnelle barre ou masque des cellules : {cells}.",
+        "A conditional format strikes through or hides cells: {cells}.",
+        "Supprimer cette mise en forme, puis les lignes qui ne sont plus valables.",
+        "Remove the format, then the rows that are no longer valid.",
+    ),
     "no_header": FaultText(
         "Aucun en-tête connu sur la première ligne remplie.",
         "The first filled line has no known header.",

@@ -70,6 +70,8 @@ class Layout:
 
     columns: list[Columns] = field(default_factory=list)
     merged: str = ""
+    hidden_by_rule: str = ""
+    """The first cells that a conditional format strikes through or hides."""
     hidden_by_default: bool = False
 
     def look(self, column: int) -> Columns | None:

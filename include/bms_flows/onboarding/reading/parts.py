@@ -109,23 +109,33 @@ class StringsPart(Handler):
 
 
 class StylesPart(Handler):
-    """The number format of each cell style, and whether its font is struck through."""
+    """The number format of each cell style, and whether its font is struck through.
 
-    knows = frozenset({"numFmt", "cellXfs", "xf", "fonts", "font", "strike"})
+    `hiding` are the styles of conditional formats that strike through or hide what a cell holds.
+    """
+
+    knows = frozenset({"numFmt", "cellXfs", "xf", "fonts", "font", "strike", "dxfs", "dxf"})
 
     def __init__(self, limits: Limits) -> None:
         super().__init__(limits)
         self._codes = dict(BUILTIN_FORMATS)
         self._numbers: list[tuple[int, int]] = []
         self._fonts: list[bool] = []
+        self._conditional = 0
+        self.hiding: set[int] = set()
         self._inside = ""
 
     def start(self, name: str, attributes: Attributes) -> None:
         """Take a number format, a font, or a style of cells."""
         if max(len(self._numbers), len(self._codes), len(self._fonts)) > _STYLES:
             raise ReadError("too_big", what="styles", limit=_STYLES)
-        if name in ("cellXfs", "fonts"):
+        if name in ("cellXfs", "fonts", "dxfs"):
             self._inside = name
+        elif self._inside == "dxfs":
+            self._conditional += name == "dxf"
+            struck = name == "strike" and is_on(attributes)
+            if struck or (name == "numFmt" and not attributes["formatCode"].strip("; ")):
+                self.hiding.add(self._conditional - 1)
         elif name == "numFmt":
             self._codes[int(attributes["numFmtId"])] = attributes["formatCode"]
         elif name == "xf" and self._inside == "cellXfs":

@@ -1,7 +1,6 @@
 """Parser of a sheet: its rows, and the layout of its columns."""
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
 from bms_flows.onboarding.faults.fault import ReadError
@@ -15,7 +14,14 @@ from bms_flows.onboarding.reading.layout import (
     Style,
 )
 from bms_flows.onboarding.reading.package import Attributes
-from bms_flows.onboarding.reading.parts import Handler, StringsPart, decoded, is_on, is_true
+from bms_flows.onboarding.reading.parts import (
+    Handler,
+    StringsPart,
+    StylesPart,
+    decoded,
+    is_on,
+    is_true,
+)
 from bms_flows.onboarding.reading.sheet import Limits
 
 _REFERENCE: Final = re.compile(r"([A-Z]{1,3})[0-9]{1,7}")
@@ -26,14 +32,17 @@ class RowsPart(Handler):
 
     knows = frozenset(
         {"sheetFormatPr", "col", "row", "c", "v", "f", "is", "t", "rPh", "strike", "mergeCell"}
+        | {"conditionalFormatting", "cfRule"}
     )
 
     def __init__(
-        self, strings: StringsPart, styles: Sequence[Style], layout: Layout, limits: Limits
+        self, strings: StringsPart, styles: StylesPart, layout: Layout, limits: Limits
     ) -> None:
         super().__init__(limits)
         self.rows: list[RawRow] = []
-        self._strings, self._styles, self._layout = strings, styles, layout
+        self._strings, self._styles, self._layout = strings, styles.styles, layout
+        self._hiding = styles.hiding
+        self._conditional = ""
         self._filled = 0
         self._characters = 0
         self._line = 0
@@ -128,7 +137,12 @@ class RowsPart(Handler):
         return place
 
     def _start_layout(self, name: str, attributes: Attributes) -> None:
-        if name == "mergeCell":
+        if name == "conditionalFormatting":
+            self._conditional = attributes.get("sqref", "")
+        elif name == "cfRule":
+            if int(attributes.get("dxfId", -1)) in self._hiding:
+                self._layout.hidden_by_rule = self._layout.hidden_by_rule or self._conditional
+        elif name == "mergeCell":
             self._layout.merged = self._layout.merged or attributes["ref"]
         elif name == "sheetFormatPr":
             self._layout.hidden_by_default = _zero(attributes.get("defaultColWidth"))

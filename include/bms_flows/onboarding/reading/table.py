@@ -151,6 +151,8 @@ def _of_workbook(book: Book, resource: Resource, limits: Limits) -> Table:
             _check_size(records, limits)
             hidden |= {row.line} if row.hidden else set()
             struck |= {row.line} if row.struck else set()
+    if layout.hidden_by_rule:
+        raise ReadError("hidden_by_rule", cells=layout.hidden_by_rule[:_REFERENCE])
     if layout.merged:
         raise ReadError("merged_cells", cells=layout.merged[:_REFERENCE])
     width = next((len(record) for line, record in records if line not in hidden), 0)

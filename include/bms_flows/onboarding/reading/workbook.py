@@ -20,7 +20,6 @@ from bms_flows.onboarding.reading.layout import (
     RawCell,
     RawRow,
     SheetPart,
-    Style,
 )
 from bms_flows.onboarding.reading.package import Package
 from bms_flows.onboarding.reading.parts import StringsPart, StylesPart, WorkbookPart
@@ -63,11 +62,11 @@ class Book:
         return found
 
     @cached_property
-    def _styles(self) -> Sequence[Style]:
+    def _styles(self) -> StylesPart:
         found = StylesPart(self._package.limits)
         for part in self._parts("styles"):
             self._package.read(part, found)
-        return found.styles
+        return found
 
     def _parts(self, kind: str) -> Iterator[str]:
         return (each.target for each in self._relations.values() if each.kind == kind)

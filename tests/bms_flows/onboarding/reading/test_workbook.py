@@ -12,6 +12,10 @@ from typing import Any
 
 import openpyxl
 import pytest
+from openpyxl.formatting.rule import Rule
+from openpyxl.styles import Font
+from openpyxl.styles.differential import DifferentialStyle
+from openpyxl.styles.numbers import NumberFormat
 
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Limits, Sheet
@@ -551,3 +555,22 @@ def test_many_rows_repeat_fewer_faults_of_the_file() -> None:
 )
 def test_a_date_that_excel_shows_in_part_is_refused(code: str, found: object) -> None:
     assert one("Date d'entrée", date(2026, 5, 17), code) == found
+
+
+@pytest.mark.parametrize(
+    ("style", "found"),
+    [
+        ({"font": Font(strike=True)}, ["hidden_by_rule"]),
+        ({"numFmt": NumberFormat(164, ";;;")}, ["hidden_by_rule"]),
+        ({"font": Font(bold=True), "numFmt": NumberFormat(164, "0.00")}, []),
+    ],
+)
+def test_a_conditional_format_that_strikes_through_or_hides_is_refused(
+    style: dict[str, Any], found: list[str]
+) -> None:
+    def arrange(made: Any) -> None:
+        for conditional in (DifferentialStyle(font=Font(italic=True)), DifferentialStyle(**style)):
+            rule = Rule(type="expression", dxf=conditional, formula=["$B2<1"])
+            made.active.conditional_formatting.add("A2:C9", rule)
+
+    assert codes(opened([["Nom"], ["Lefèvre"]], arrange)) == found
