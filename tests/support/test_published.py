@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from bench import scaling_simulation
 from tests.support import published
 from tests.support.published import STAMP
 
@@ -87,17 +86,6 @@ def test_the_columns_of_a_page_are_those_of_its_script(page: Path) -> None:
             stem = re.sub(r"\d[\d,.]*", "", cell)  # figures come from options
             parts = [part for part in re.split(r"[`,]|\s{2,}", stem) if part.strip()]
             assert all(part.strip() in source for part in parts), f"{cell!r} is not in the script"
-
-
-def test_the_rows_of_a_night_are_as_many_as_the_script_says_today() -> None:
-    page = (PROJECT / "bench/results/scaling.md").read_text()
-    model = scaling_simulation.Model(worker=1e-5, database=1e-5, start=1, table_bytes=100)
-    shown, now = (
-        re.findall(r"^\| (\d+) \| (\d+) \| (\d+) \| ([\d,]+) \|", text, re.MULTILINE)
-        for text in (page, scaling_simulation.daily(model))
-    )
-    assert shown == now
-    assert f"{scaling_simulation.NIGHT} days of each entity" in page
 
 
 def test_a_stamp_is_read_back() -> None:
