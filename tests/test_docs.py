@@ -222,11 +222,9 @@ def test_files_that_a_document_names_exist(document: Path) -> None:
 
 
 def test_every_named_test_is_in_its_file() -> None:
-    history = (PROJECT / "docs/history.md").read_text()
-    named = re.findall(r"\[test_(\w+)\]\(\.\./(tests/[\w/]+\.py)\)", history)
     guarantees = (PROJECT / "docs/guarantees.md").read_text()
-    named += re.findall(r"\[([\w ]+)\]\(\.\./(tests/[\w/]+\.py)\)", guarantees)
-    assert len(named) > 300
+    named = re.findall(r"\[([\w ]+)\]\(\.\./(tests/[\w/]+\.py)\)", guarantees)
+    assert len(named) > 100
     missing = [
         name
         for name, file in named
