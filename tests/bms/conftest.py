@@ -37,7 +37,7 @@ def sandbox_url() -> Iterator[str]:
     assert first_line.startswith("http"), "the sandbox prints its address once it serves"
     yield first_line.strip()
     process.stdin.close()
-    process.wait(timeout=10)
+    process.wait()
     process.stdout.close()
 
 

@@ -1,5 +1,6 @@
 """Services for the client's tests: the sandbox over HTTP, and a fake with custom responses."""
 
+import asyncio
 import json
 import urllib.request
 from collections.abc import Awaitable, Callable
@@ -112,6 +113,20 @@ class FakeService:
 
     def settings(self, **given: Any) -> ClientSettings:
         return ClientSettings(**service_settings(self.url) | given)
+
+
+def advance(seconds: float) -> None:
+    """Move the clock of the running loop on: waits end at once, on any machine."""
+    loop = asyncio.get_running_loop()
+    clock = loop.time
+    vars(loop)["time"] = lambda: clock() + seconds
+
+
+async def hang(_request: web.Request) -> web.StreamResponse:
+    """Never respond: a request that arrived times out."""
+    advance(3600)
+    await asyncio.Event().wait()
+    return web.Response()
 
 
 class Sleeps(list[float]):

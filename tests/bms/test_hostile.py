@@ -151,14 +151,14 @@ def test_an_unknown_field_is_nested_up_to_the_maximum_depth(levels: int, *, read
 
 
 def test_a_number_with_a_huge_exponent_is_rejected() -> None:
-    started = time.monotonic()
+    started = time.thread_time()
     huge = [MEMBER.replace(b'"id_invoice": 1', b'"id_invoice": 1E999999999') % b"1"]
     huge.append(json.dumps(INVOICE | {"id_client": 0}).encode().replace(b": 0}", b": 1E999999999}"))
     found = RecordReader(INVOICES, ClientInvoice).rows(b"[" + b",".join(huge) + b"]")
     assert [row.code for row in found.rejected] == ["bad_type"]
     assert [record.id_client for record in found] == [None]
     assert set(found.extra[0]) == {"id_client"}
-    assert time.monotonic() - started < 5
+    assert time.thread_time() - started < 5
 
 
 def test_an_id_with_too_many_digits_is_malformed() -> None:
@@ -186,7 +186,7 @@ async def announced(_request: web.Request) -> web.StreamResponse:
 async def test_a_content_length_above_the_limit_fails_without_reading_the_body(
     fake: FakeService,
 ) -> None:
-    """The body never arrives: reading it would time out."""
+    """The body never arrives: reading it would last longer than the test may."""
     refused = asyncio.Event()
 
     async def headers_alone(request: web.Request) -> web.StreamResponse:
@@ -196,7 +196,7 @@ async def test_a_content_length_above_the_limit_fails_without_reading_the_body(
         return response
 
     fake.respond = headers_alone
-    transport = Transport(fake.settings(timeout=2.0), Counters(), max_response=4 * MIB)
+    transport = Transport(fake.settings(timeout=3600), Counters(), max_response=4 * MIB)
     await transport.open()
     try:
         with pytest.raises(TooLarge):
@@ -209,7 +209,7 @@ async def test_a_content_length_above_the_limit_fails_without_reading_the_body(
 @pytest.mark.parametrize("answer", [without_end, bomb, announced])
 async def test_a_response_above_the_limit_fails_at_once(fake: FakeService, answer: Any) -> None:
     fake.respond = answer
-    transport = Transport(fake.settings(timeout=30.0), Counters(), max_response=4 * MIB)
+    transport = Transport(fake.settings(timeout=3600), Counters(), max_response=4 * MIB)
     await transport.open()
     try:
         with pytest.raises(RangeRefused, match="shorter range"):

@@ -14,7 +14,7 @@ from bms.counters import Counters
 from bms.endpoints import BY_NAME
 from bms.errors import ConnectionFailed, Redirected, Timeout
 from bms.transport import MAX_REDIRECTS, Request, Transport
-from tests.bms.fake_services import TOKEN, FakeService, Serve
+from tests.bms.fake_services import TOKEN, FakeService, Serve, hang
 
 READ = BY_NAME["list_employees"]
 CREATE = BY_NAME["create_employee"]
@@ -57,8 +57,9 @@ async def test_a_broken_response_fails_as_sent(
 
 
 async def test_consecutive_creates_share_a_connection(
-    open_transport: Any, fake: FakeService
+    open_transport: Any, fake: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(transport_module, "CREATE_REUSE_S", 600)
     transport = await open_transport(fake.settings())
     for _ in range(5):
         await transport.send(Request(CREATE, "/x", body=b"{}"))
@@ -77,9 +78,10 @@ async def test_a_create_uses_no_idle_connection(
 
 
 async def test_reused_connections_fail_at_most_one_create(
-    open_transport: Any, fake: FakeService
+    open_transport: Any, fake: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The service drops a connection at its second request."""
+    monkeypatch.setattr(transport_module, "CREATE_REUSE_S", 600)
     known: list[object] = []
 
     async def answer_once(request: web.Request) -> web.StreamResponse:
@@ -138,21 +140,17 @@ async def test_an_unknown_host_fails_as_not_sent(open_transport: Any, fake: Fake
 
 
 async def test_the_timeout_includes_the_body(open_transport: Any, fake: FakeService) -> None:
-    stop = asyncio.Event()
-
     async def drip(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
         await response.write(b"[")
-        await stop.wait()
-        return response
+        return await hang(request)
 
     fake.respond = drip
-    transport = await open_transport(fake.settings(timeout=0.2))
-    with pytest.raises(Timeout, match=r"within 0\.2 s") as caught:
+    transport = await open_transport(fake.settings(timeout=20.5))
+    with pytest.raises(Timeout, match=r"within 20\.5 s") as caught:
         await transport.send(Request(READ, "/x"))
     assert caught.value.sent
-    stop.set()
 
 
 async def test_a_response_that_is_not_http_fails_as_sent(
@@ -284,12 +282,14 @@ async def test_the_response_has_date_and_retry_after(
 
 async def test_clients_share_the_limit_of_their_limiter(fake: FakeService) -> None:
     at_work = most = 0
+    four = asyncio.Barrier(4)
 
     async def slow(_request: web.Request) -> web.StreamResponse:
         nonlocal at_work, most
         at_work += 1
         most = max(most, at_work)
-        await asyncio.sleep(0.01)
+        await four.wait()
+        await asyncio.sleep(0.01)  # time for a fifth request, which would be wrong
         at_work -= 1
         return web.json_response([])
 
@@ -318,13 +318,9 @@ async def test_distress_lowers_the_limit(fake: FakeService, status: int) -> None
 
 
 async def test_a_timeout_lowers_the_limit(fake: FakeService) -> None:
-    async def never(_request: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(5)
-        return web.Response()
-
-    fake.respond = never
+    fake.respond = hang
     shared = ConcurrencyLimiter(8)
-    transport = Transport(fake.settings(concurrency=8, timeout=0.05), Counters(), shared)
+    transport = Transport(fake.settings(concurrency=8), Counters(), shared)
     await transport.open()
     with pytest.raises(Timeout):
         await transport.send(Request(READ, "/x"))
