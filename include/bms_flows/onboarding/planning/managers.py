@@ -120,13 +120,17 @@ def candidate_of_record(known: ServiceRecord) -> ManagerCandidate:
     )
 
 
-def candidate_of_row(values: Mapping[str, Any], key: str, *, creates: bool) -> ManagerCandidate:
-    """Return a row of the file, known by its key, as a possible manager."""
+def candidate_of_row(
+    values: Mapping[str, Any], key: str, known: ServiceRecord | None, *, creates: bool
+) -> ManagerCandidate:
+    """Return a row of the file as a possible manager: its record in the service, else the row itself."""
+    record = candidate_of_record(known) if known and not known.deleted else None
     return ManagerCandidate(
         normalize(values.get("id_entity")),
         normalize(values.get("payroll_number")),
         normalize(values.get("business_email")),
-        FileRow(key),
+        record.who if record else FileRow(key),
+        left_on=record.left_on if record else None,
         creates=creates,
     )
 

@@ -195,7 +195,12 @@ class _Planner:
             [
                 *map(candidate_of_record, self.view.shown),
                 *(
-                    candidate_of_row(values[row.line], row.key, creates=row.action is Action.CREATE)
+                    candidate_of_row(
+                        values[row.line],
+                        row.key,
+                        row.known,
+                        creates=row.action is Action.CREATE,
+                    )
                     for row in rows
                     if row.key
                 ),

@@ -274,6 +274,25 @@ def test_a_manager_in_the_service_and_a_new_row_with_one_address_are_ambiguous()
     assert [fault.code for fault in reporting.faults] == ["manager_ambiguous"]
 
 
+@pytest.mark.parametrize(("listed", "id_manager"), [([], 150), ([known(60)], None)])
+def test_a_file_that_gives_a_listed_person_the_address_of_another_is_ambiguous(
+    listed: list[ServiceRecord], id_manager: int | None
+) -> None:
+    """The file says that the address is the address of 50, the list that it is the address of 60."""
+    owners = [structs.replace(each, remote_id="g60") for each in listed]
+    for each in owners:
+        each.values["business_email"] = "boss@x.example"
+    view = PlanningView({}, {}, [known(50), *owners])
+    reporting, changed = planned(
+        view,
+        values(1, manager_email="boss@x.example"),
+        values(50, business_email="boss@x.example"),
+    ).rows
+    assert changed.known is not None
+    assert reporting.body.get("id_manager") == id_manager
+    assert [f.code for f in reporting.faults] == ([] if id_manager else ["manager_ambiguous"])
+
+
 @pytest.mark.parametrize(
     ("shared", "code"),
     [
