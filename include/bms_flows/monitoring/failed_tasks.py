@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
-from bms_flows.monitoring import alarms, drop_alarms
-from bms_flows.monitoring.freshness import read_freshness
-from bms_flows.runtime.settings import FlowSettings
+from bms_flows.catalog import FLOWS
+from bms_flows.monitoring import alarms, causes, drop_alarms
+from bms_flows.runtime.checks import LoadHeld
 from bms_warehouse.tables import step_run
 
 
@@ -21,17 +21,18 @@ class FailedTask:
     error: str | None
 
 
-def raise_alarm(connection: Connection, settings: FlowSettings, task: FailedTask) -> None:
+def raise_alarm(connection: Connection, task: FailedTask) -> None:
     """Raise the alarm of a failed task in the caller's transaction."""
-    freshness = read_freshness(connection, settings).get(task.flow)
-    held = freshness is not None and freshness.state == "suspect"
+    flow = FLOWS[task.flow]
+    held = causes.held_loads(connection, flow) if task.error == LoadHeld.__name__ else []
     alarms.raise_(
         connection,
         "suspect" if held else "failed",
         drop_alarms.subject(connection, task.flow, task.dag_run_id),
-        detail=_describe(connection, task),
+        detail=causes.describe(held) if held else _describe(connection, task),
         flow=task.flow,
         dag_run_id=task.dag_run_id,
+        extent=causes.extent(held),
     )
 
 

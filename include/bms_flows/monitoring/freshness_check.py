@@ -9,12 +9,13 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection, select
 
 from bms_flows.catalog import FLOWS
-from bms_flows.monitoring import alarms, drop_alarms, quarantine_alarms
+from bms_flows.monitoring import alarms, causes, drop_alarms, quarantine_alarms
 from bms_flows.monitoring.alarms import Alarm, Extent, span
+from bms_flows.monitoring.causes import HeldLoad
 from bms_flows.monitoring.freshness import BY_SEVERITY, Freshness, read_freshness
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings
-from bms_warehouse.tables import client_invoice_finding, step_run
+from bms_warehouse.tables import step_run
 
 
 def check_targets(
@@ -23,15 +24,17 @@ def check_targets(
     """Raise and recover alarms within the caller's transaction; return the freshness by DAG id."""
     found = read_freshness(connection, settings, now or datetime.now(UTC))
     open_alarms = {alarm.subject: alarm for alarm in alarms.open_alarms(connection)}
+
+    def failed(alarm: Alarm) -> bool:
+        run, since = alarm.dag_run_id, alarm.since
+        return causes.unrepaired(connection, str(alarm.flow), run, since, settings.lookback_days)
+
     for flow, freshness in found.items():
-        if freshness.alarming:
-            _raise(connection, freshness, links)
-        elif (
-            (alarm := open_alarms.get(flow))
-            and is_over(freshness, alarm)
-            # A later night does not read the days of a held backfill.
-            and not (freshness.flow.loads == "client_invoice" and _has_held_days(connection))
-        ):
+        # A later night does not read the days of a held backfill.
+        held = causes.held_loads(connection, freshness.flow)
+        if freshness.alarming or held:
+            _raise(connection, freshness, held, links)
+        elif (alarm := open_alarms.get(flow)) and is_over(freshness, alarm) and not failed(alarm):
             alarms.recover(connection, flow)
     without_target = [
         alarm
@@ -50,14 +53,18 @@ def is_over(freshness: Freshness, alarm: Alarm) -> bool:
     """Return whether the alarm of a flow is over. Pure.
 
     Only a complete load that ended after the alarm began ends the alarm: an older load does not fix
-    a failure, even if the load is still fresh.
+    a failure, even if the load is still fresh. The failed task may have belonged to any entity.
     """
     if freshness.limit is None and alarm.code == "late":
         return True
     if freshness.state != "fresh":
         return False
     # A flow whose first load is still running is fresh without a complete load.
-    return any(each.complete_at > alarm.since for each in freshness.entities if each.complete_at)
+    later = [e for e in freshness.entities if e.complete_at and e.complete_at > alarm.since]
+    if alarm.code in ("failed", "overdue"):
+        repeated = any(each.dag_run_id == alarm.dag_run_id for each in later)
+        return repeated or len(later) == len(freshness.entities)
+    return bool(later)
 
 
 def describe(freshness: Freshness, links: Links) -> str:
@@ -76,24 +83,22 @@ def describe(freshness: Freshness, links: Links) -> str:
     return f"{freshness.flow.title}: {last}{limit}.{entities}"
 
 
-def _raise(connection: Connection, freshness: Freshness, links: Links) -> None:
-    worst = max(freshness.alarming, key=lambda each: BY_SEVERITY.index(each.state))
-    ids = [each.id_entity for each in freshness.alarming if each.id_entity is not None]
+def _raise(
+    connection: Connection, freshness: Freshness, held: list[HeldLoad], links: Links
+) -> None:
+    worst = max(freshness.alarming, key=lambda each: BY_SEVERITY.index(each.state), default=None)
+    late = {f"entity {e.id_entity} late" for e in freshness.late if e.id_entity is not None}
+    extent = causes.extent(held)
     alarms.raise_(
         connection,
-        worst.state,
+        worst.state if worst else "suspect",
         freshness.flow.dag_id,
-        detail=describe(freshness, links),
+        detail=" ".join([describe(freshness, links), *([causes.describe(held)] if held else [])]),
         flow=freshness.flow.dag_id,
-        dag_run_id=worst.dag_run_id,
+        dag_run_id=worst.dag_run_id if worst else None,
         since=freshness.since,
-        extent=Extent([f"entity {id_entity}" for id_entity in ids]),
+        extent=Extent({*extent.aspects, *late}, extent.size),
     )
-
-
-def _has_held_days(connection: Connection) -> bool:
-    held = select(client_invoice_finding.c.day).where(client_invoice_finding.c.held)
-    return connection.scalar(held.limit(1)) is not None
 
 
 def _completed_since(connection: Connection, open_alarms: Iterable[Alarm]) -> list[str]:

@@ -31,7 +31,7 @@ def task_failed(context: Mapping[str, Any]) -> None:
     )
     with flow_context.open_context() as flow:
         with flow.warehouse.begin() as connection:
-            failed_tasks.raise_alarm(connection, flow.settings, failed)
+            failed_tasks.raise_alarm(connection, failed)
         notices.deliver(flow)
 
 

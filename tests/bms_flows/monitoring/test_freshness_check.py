@@ -1,6 +1,6 @@
 """Freshness check: alarms of missed targets, recoveries and gauges."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -8,7 +8,8 @@ import pytest
 from sqlalchemy import Connection, Engine, insert, text
 
 from bms_flows.catalog import LOADED_BY
-from bms_flows.monitoring import alarms
+from bms_flows.monitoring import alarms, failed_tasks
+from bms_flows.monitoring.failed_tasks import FailedTask
 from bms_flows.monitoring.freshness_check import check_targets
 from bms_flows.monitoring.gauges import gauges
 from bms_flows.runtime.notice import Links
@@ -138,17 +139,90 @@ def test_a_second_late_entity_updates_the_open_alarm(warehouse: Engine) -> None:
     assert "Entities: 1, 2." in told[1]
 
 
+FINDING = text("""insert into bms.client_invoice_finding (id_entity, day, codes, held, attempted_at, found_at,
+    step_run_id) values (:id_entity, :day, array[:code], true, now(), now(), 1)""")
+
+
 def test_a_complete_night_leaves_the_alarm_of_a_held_backfill_open(connection: Connection) -> None:
     flow = "invoice_extraction"
     alarms.raise_(connection, "suspect", flow, detail="…", flow=flow)
-    connection.execute(
-        text("""insert into bms.client_invoice_finding (id_entity, day, codes, held, attempted_at, found_at,
-            step_run_id) values (1, '2025-03-03', '{fewer_than_usual}', true, now(), now(), 1)""")
-    )
+    connection.execute(FINDING, {"id_entity": 1, "day": "2025-03-03", "code": "drop"})
     night = {"flow": flow, "step": "extract", "id_entity": 1, "window_end": NOW.date()}
     step(connection, -0.1, dag_run_id="scheduled__9", **night)
     assert [alarm.subject for alarm in look(connection)] == [flow]
     connection.execute(text("update bms.client_invoice_finding set held = false"))
+    assert look(connection) == []
+
+
+def test_a_second_hold_with_another_cause_is_notified(warehouse: Engine) -> None:
+    flow, sent = "invoice_extraction", list[str]()
+
+    def night(number: int, *held: tuple[int, str, str]) -> None:
+        with warehouse.begin() as connection:
+            for id_entity, day, code in held:
+                connection.execute(FINDING, {"id_entity": id_entity, "day": day, "code": code})
+            run = f"scheduled__{number}"
+            window = {"window_start": NOW.date() - HOUR * 24, "window_end": NOW.date()}
+            step(
+                connection,
+                0.5,
+                "suspect",
+                flow=flow,
+                step="extract",
+                id_entity=1,
+                dag_run_id=run,
+                **window,
+            )
+            for task in ("extract [0]", "extract [1]"):
+                failed_tasks.raise_alarm(connection, FailedTask(flow, run, task, 1, "LoadHeld"))
+            check_targets(connection, FlowSettings(), LINKS, NOW)
+        alarms.deliver(warehouse, lambda notice: sent.append(notice.text), LINKS)
+
+    night(1, *((1, f"2026-03-0{day}", "fewer_than_usual") for day in (1, 2)))
+    night(2, (1, "2026-03-03", "fewer_than_usual"))  # the same cause, not twice as many days
+    night(3, (1, "2026-03-04", "drop"))
+    night(4, (2, "2026-03-04", "drop"))
+    night(5, *((2, f"2026-03-{day}", "drop") for day in range(10, 22)))
+    assert [each.splitlines()[0].split(":")[0] for each in sent] == ["Alarm", *3 * ["Alarm update"]]
+    assert "Held: 2 days of entity 1 (fewer_than_usual)." in sent[0]
+    assert "Held: 1 day of entity 1 (drop), 3 days of entity 1 (fewer_than_usual)." in sent[1]
+    assert "13 days of entity 2 (drop)" in sent[3]
+
+
+def failed_backfill(connection: Connection) -> dict[str, Any]:
+    """Record a failed step of a backfill with its alarm; return the step's identity."""
+    flow, run = "invoice_extraction", "backfill__2020-01-01"
+    days = {"window_start": date(2020, 1, 1), "window_end": date(2020, 12, 31)}
+    identity = {"flow": flow, "step": "extract", "id_entity": 1}
+    step(connection, 0.2, "failed", dag_run_id=run, **identity, **days)
+    failed = FailedTask(flow, run, "extract [0]", 4, "ServiceUnavailable")
+    failed_tasks.raise_alarm(connection, failed)
+    return {"dag_run_id": run, **identity, **days}
+
+
+def test_a_complete_night_leaves_the_alarm_of_a_failed_backfill_open(
+    connection: Connection,
+) -> None:
+    backfill = failed_backfill(connection)
+    night = {"flow": "invoice_extraction", "step": "extract", "id_entity": 1}
+    days = {"window_start": NOW.date() - 35 * HOUR * 24, "window_end": NOW.date()}
+    step(connection, -0.1, dag_run_id="scheduled__9", **night, **days)
+    assert [alarm.code for alarm in look(connection)] == ["failed"]
+    step(connection, -0.2, **backfill)  # the cleared task
+    assert look(connection) == []
+
+
+def test_a_load_of_another_entity_leaves_the_alarm_of_a_killed_task_open(
+    connection: Connection,
+) -> None:
+    """The task was killed before its step began."""
+    flow = "employee_directory"
+    for entity in (1, 2):
+        step(connection, 1, flow=flow, id_entity=entity, dag_run_id="scheduled__1")
+    alarms.raise_(connection, "failed", flow, detail="…", flow=flow, dag_run_id="scheduled__2")
+    step(connection, -0.1, flow=flow, id_entity=1, dag_run_id="scheduled__3")
+    assert [alarm.code for alarm in look(connection)] == ["failed"]
+    step(connection, -0.1, flow=flow, id_entity=2, dag_run_id="scheduled__2")  # the cleared task
     assert look(connection) == []
 
 

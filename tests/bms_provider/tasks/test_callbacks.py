@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 from upath import UPath
 
 from bms_flows.monitoring import alarms
+from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.notice import NotDelivered
 from bms_flows.runtime.settings import FlowSettings
@@ -74,8 +75,9 @@ def test_the_alarm_of_a_held_load_has_its_own_code(
     record_load: RecordLoad, messages: Webhook
 ) -> None:
     record_load(0, "suspect")
-    callbacks.task_failed(context())
+    callbacks.task_failed(context() | {"exception": LoadHeld("…")})
     assert messages.titles == ["Alarm: contact_sync (suspect)"]
+    assert "Held: the list (many_gone)." in messages.texts[0]
 
 
 def call(state: str, **given: Any) -> datetime:
