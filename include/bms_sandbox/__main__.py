@@ -115,6 +115,7 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="the same number of invoices every day, weekends included",
     )
+    add("--month-end", action="store_true", help="all invoices of a month on its last day")
     add(
         "--shape",
         choices=SHAPES,
@@ -150,7 +151,12 @@ def settings_of(argv: list[str] | None) -> tuple[argparse.Namespace, Settings]:
             dialect=dialects.Dialect().changed(dialects.parse_options(options.dialect)),
             faults=tuple(faults.Fault.from_option(text) for text in options.fault),
             demo=DemoInvoices(
-                options.seed, entities, options.invoices_per_day, options.flat, options.shape
+                options.seed,
+                entities,
+                options.invoices_per_day,
+                options.flat,
+                options.month_end,
+                options.shape,
             ),
             employees=options.employees,
             lists={name: getattr(options, name) for name in LISTS},

@@ -13,13 +13,13 @@ from bms_sandbox.errors import ServiceError, error_reply
 from bms_sandbox.middleware import ServiceMiddleware
 from bms_sandbox.operations import (
     OPERATIONS,
-    consultants,
-    contacts,
-    employees,
     invoices,
     methods_of,
     token,
 )
+from bms_sandbox.operations.consultants import CONSULTANT
+from bms_sandbox.operations.contacts import CONTACT
+from bms_sandbox.operations.employees import EMPLOYEE
 from bms_sandbox.operations.shapes import response
 from bms_sandbox.service import Service
 
@@ -55,9 +55,9 @@ def service_app(service: Service) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    for module in (token, employees, invoices, contacts, consultants):
+    for served in (token, EMPLOYEE, invoices, CONTACT, CONSULTANT):
         app.include_router(
-            module.router(service),
+            served.router(service),
             dependencies=[Depends(BEARER)],
             responses={"4XX": {"description": "Refused; the dialect decides status and body."}},
         )

@@ -1,20 +1,19 @@
 """Control API under /_sandbox: ground truth, faults, dialect, clock and rows. No login, no faults."""
 
+from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, FastAPI, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from bms_sandbox.demo_invoices import PER_DAY_MAX, DemoInvoices
+from bms_sandbox.demo_invoices import PER_DAY_MAX
 from bms_sandbox.demo_records import LISTS
 from bms_sandbox.dialect import InvalidDialectError
 from bms_sandbox.faults import Fault, InvalidFaultError
 from bms_sandbox.row_control import invoice_routes, life_routes, row_routes
 from bms_sandbox.service import Service
-
-Given = TypeVar("Given")
 
 
 class ClockMove(BaseModel):
@@ -36,8 +35,9 @@ class Population(BaseModel):
 
     seed: int | None = None
     entities: tuple[int, ...] | None = None
-    invoices_per_day: Annotated[int, Field(ge=0, le=PER_DAY_MAX)] | None = None
+    per_day: int | None = Field(None, ge=0, le=PER_DAY_MAX, alias="invoices_per_day")
     flat: bool | None = None
+    month_end: bool | None = None
     employees: Annotated[int, Field(ge=0, lt=100_000)] | None = None
 
 
@@ -178,23 +178,12 @@ def _state_routes(service: Service) -> APIRouter:
     @routes.post("/fill")
     async def fill(wanted: Population) -> dict[str, Any]:
         """Replace all rows by demo rows of the given volume."""
-        start, demo, lists = service.settings, service.settings.demo, wanted.__pydantic_extra__
+        start, lists = service.settings, wanted.__pydantic_extra__
         if unknown := lists.keys() - LISTS.keys():
             raise HTTPException(422, f"no demo rows for: {', '.join(sorted(unknown))}")
-        service.fill(
-            DemoInvoices(
-                _or(wanted.seed, demo.seed),
-                _or(wanted.entities, demo.entities),
-                _or(wanted.invoices_per_day, demo.per_day),
-                _or(wanted.flat, demo.flat),
-            ),
-            employees=_or(wanted.employees, start.employees),
-            lists={**start.lists, **lists},
-        )
+        given = wanted.model_dump(exclude=set(lists), exclude_none=True)
+        employees = given.pop("employees", start.employees)
+        service.fill(replace(start.demo, **given), employees, {**start.lists, **lists})
         return {name: len(table) for name, table in service.tables.items()}
 
     return routes
-
-
-def _or(given: Given | None, otherwise: Given) -> Given:
-    return otherwise if given is None else given

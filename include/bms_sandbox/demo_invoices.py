@@ -34,6 +34,7 @@ class DemoInvoices:
     """Invoices of any day of `entities`, about `per_day` on a working day.
 
     flat: exactly `per_day` on every day, weekends included (for benchmarks).
+    month_end: all invoices of a month are dated its last day.
     shape: values of each invoice: as usual, in every field, or in few fields (for benchmarks).
     """
 
@@ -41,6 +42,7 @@ class DemoInvoices:
     entities: tuple[int, ...] = (1, 2)
     per_day: int = 12
     flat: bool = False
+    month_end: bool = False
     shape: Shape = "usual"
 
     def invoices_of(self, id_entity: int, day: date) -> tuple[Invoice, ...]:
@@ -84,6 +86,8 @@ class DemoInvoices:
         if self.flat:
             return self.per_day
         swing = self._random(id_entity, day.toordinal()).uniform(0.8, 1.2)
+        if self.month_end:
+            return round(self.per_day * swing) if (day + timedelta(days=1)).day == 1 else 0
         return round(self.per_day * WEEK[day.weekday()] * swing)
 
     def _plain(self, id_entity: int, day: date) -> int:

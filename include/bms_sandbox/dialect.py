@@ -67,7 +67,11 @@ class Dialect:
         "empty", "list of an unknown id_entity: an empty array, or 404"
     )
 
-    entity_ignored: bool = _gap(False, "the invoice list ignores id_entity")
+    ignored_parameters: tuple[str, ...] = _gap(
+        (),
+        "query parameters without effect, [operation.]name, comma-separated: id_entity is always the"
+        " first, filter ALL, the days are those of this month",
+    )
 
     # Invoice range
     end_date: Literal["inclusive", "exclusive"] = _gap(
@@ -95,11 +99,21 @@ class Dialect:
         "array", "an array without items: [], or 204 without a body (employees, invoices)"
     )
     total_pages_when_empty: Literal[0, 1] = _gap(0, "total_pages of a list without items")
+    total_pages_rounding: Literal["up", "down"] = _gap(
+        "up", "total_pages counts a last page that is not full, or full pages only"
+    )
     list_order: Literal["id", "id_desc", "name", "modified_on"] = _gap(
         "id", "order of lists (invoices: id and id_desc only)"
     )
 
+    replica_lag: float = _gap(
+        0.0, "seconds that every second list response lags behind: newer rows are missing"
+    )
+
     # Formats
+    json_text: Literal["plain", "escaped"] = _gap(
+        "plain", r"JSON as é, / and no blanks, or as \u00e9, \/ and blanks after separators"
+    )
     date_format: Literal["date", "datetime", "zone", "ms"] = _gap(
         "date",
         "2026-03-31, 2026-03-31T00:00:00, 2026-03-31T00:00:00+02:00, 2026-03-31T00:00:00.000",

@@ -8,8 +8,7 @@ from fnmatch import fnmatchcase
 from random import Random
 from typing import Any
 
-from bms_sandbox.bugs import BUGS
-from bms_sandbox.corruptions import CORRUPTIONS
+from bms_sandbox.wrong_responses import WRONG_RESPONSES
 
 KINDS = {
     "latency": "wait `seconds`, then serve",
@@ -31,16 +30,9 @@ KINDS = {
     "detail_lag": "the detail of a created row is 404 up to `seconds` longer than lists show it",
     "page_insert": "an item is inserted before the requested page (from page 2 on): rows shift",
     "page_delete": "an item of an earlier page is deleted (from page 2 on): rows are skipped",
-    "empty_list": "a list with rows is returned empty",
-    "short_list": "the second half of a list is missing",
-    "missing_day": "the invoices of the day with the most invoices are missing",
-    "tripled_rows": "each invoice comes three times, under three ids",
-    "one_client": "all invoices have the client of the first",
     "stale_response": "the list repeats the response to the request before",
-    "duplicate_row": "one row of a list is repeated",
-    "wrong_amount": "one invoice's total_incl_vat is a cent too high",
     "unstable_order": "the order of a paged list changes with every request",
-} | {name: bug.meaning for name, bug in BUGS.items()}
+} | {name: each.meaning for name, each in WRONG_RESPONSES.items()}
 
 
 class RateLimit:
@@ -172,25 +164,9 @@ class Faults:
                 return fault
         return None
 
-    @property
-    def shifts_pages(self) -> bool:
-        """Whether an active fault moves rows between pages."""
-        return any(fault.kind in ("page_insert", "page_delete") for fault in self.plan)
-
-    @property
-    def corrupts_rows(self) -> bool:
-        """Whether an active fault corrupts the rows of lists."""
-        return any(fault.kind in CORRUPTIONS for fault in self.plan)
-
-    @property
-    def repeats_responses(self) -> bool:
-        """Whether an active fault repeats earlier responses."""
-        return any(fault.kind == "stale_response" for fault in self.plan)
-
-    @property
-    def has_bugs(self) -> bool:
-        """Whether an active fault makes responses contradict each other."""
-        return any(fault.kind in BUGS for fault in self.plan)
+    def any_of(self, *kinds: str) -> bool:
+        """Return whether a fault of one of `kinds` is active."""
+        return any(fault.kind in kinds for fault in self.plan)
 
     def lag(self, kind: str, operation: str) -> float:
         """Return the random lag of a created row in seconds, 0 without a fault."""

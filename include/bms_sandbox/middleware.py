@@ -4,14 +4,15 @@ Faults act before a request is read or before its response is sent; the operatio
 """
 
 import asyncio
+from fnmatch import fnmatchcase
 from functools import partial
 from random import Random
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bms_sandbox import transport
-from bms_sandbox.bugs import BUGS, question_of
-from bms_sandbox.corruptions import CORRUPTIONS, corrupted, has_rows, rewritten
 from bms_sandbox.errors import Reply, ServiceError, error_reply
 from bms_sandbox.faults import Fault, RateLimit
 from bms_sandbox.gateway import refusal, through_gateway
@@ -20,6 +21,12 @@ from bms_sandbox.operations import Operation, operation_of
 from bms_sandbox.response_cache import ResponseCache
 from bms_sandbox.service import Service
 from bms_sandbox.tokens import bearer
+from bms_sandbox.wrong_responses import (
+    WRONG_RESPONSES,
+    is_empty_list,
+    question_of,
+    rewritten,
+)
 
 SLOW_CHUNKS = 20
 CONTROL = "/_sandbox"
@@ -53,8 +60,10 @@ class ServiceMiddleware:
                 await self._finish(request, error_reply(error, self.service.dialect), send)
             return
         path = scope["path"][len(prefix) :]
-        scope = {**scope, "path": path, "raw_path": path.encode()}
         operation = operation_of(scope["method"], path)
+        scope = {**scope, "path": path, "raw_path": path.encode()}
+        if operation and self.service.dialect.ignored_parameters:
+            scope["query_string"] = self._without_ignored(operation, scope["query_string"])
         with self.service.ground_truth.request(
             operation.name if operation else "unknown"
         ) as request:
@@ -95,11 +104,11 @@ class ServiceMiddleware:
                 reply = error_reply(failure, service.dialect)
         elif reply.status == 200:  # noqa: PLR2004 -> a response with a body
             self._remember(scope, reply)
-            reply = self._stale(operation, self._lossy(operation, reply))
-            reply = self._buggy(operation, scope, reply)
+            reply = self._wrong(operation, scope, self._stale(operation, reply))
         forms = service.shown_forms
         if reply.status < 300 and reply.size and forms.touches(operation.name):  # noqa: PLR2004 -> a success
-            reply = rewritten(reply, partial(forms.changed_content, operation.name))
+            change = partial(forms.changed_content, operation.name)
+            reply = rewritten(reply, change, service.encoder.encode)
         await self._send(operation, request, reply, scope, receive, send)
 
     async def _reply(self, operation: Operation, scope: Scope, receive: Receive) -> Reply:
@@ -157,38 +166,54 @@ class ServiceMiddleware:
         headers = tuple((n, v) for n, v in start["headers"] if n != b"content-length")
         return Reply(start["status"], headers, tuple(b.get("body", b"") for b in bodies))
 
-    def _lossy(self, operation: Operation, reply: Reply) -> Reply:
-        """Return a list response with the corruptions that fire."""
-        faults = self.service.faults
-        if not (faults.corrupts_rows and operation.name.startswith("list_") and has_rows(reply)):
-            return reply
-        return corrupted(reply, [kind for kind in CORRUPTIONS if faults.take(kind, operation.name)])
-
     def _stale(self, operation: Operation, reply: Reply) -> Reply:
         """Return the response to the operation's request before if the fault fires."""
         faults = self.service.faults
-        if not faults.repeats_responses:
+        if not faults.any_of("stale_response"):
             return reply
         before, self._latest[operation.name] = self._latest.get(operation.name), reply
         stale = before is not None and faults.take("stale_response", operation.name)
         return before if before is not None and stale else reply
 
-    def _buggy(self, operation: Operation, scope: Scope, reply: Reply) -> Reply:
-        """Return a response with the bugs that fire."""
-        faults = self.service.faults
-        if not faults.has_bugs:
+    def _wrong(self, operation: Operation, scope: Scope, reply: Reply) -> Reply:
+        """Return a response spoiled by the corruptions and bugs that fire."""
+        faults, name = self.service.faults, operation.name
+        if not faults.any_of(*WRONG_RESPONSES) or is_empty_list(reply):
             return reply
         question = question_of(scope["path"], scope["query_string"])
-        for kind, bug in BUGS.items():
-            if operation.name == bug.operation and faults.take(kind, operation.name):
-                reply = rewritten(reply, partial(bug.change, question))
+        for kind, wrong in WRONG_RESPONSES.items():
+            if fnmatchcase(name, wrong.operation) and faults.take(kind, name):
+                change = partial(wrong.change, question | {"turn": str(faults.fired[kind])})
+                reply = rewritten(reply, change, self.service.encoder.encode)
         return reply
+
+    def _without_ignored(self, operation: Operation, query: bytes) -> bytes:
+        """Return a query string in which ignored parameters are missing or have a fixed value."""
+        service = self.service
+        today = service.clock.now().date()
+        fixed = {
+            "id_entity": min(service.entities),
+            "filter": "ALL",
+            "start_date": today.replace(day=1),
+            "end_date": today,
+        }
+        given: dict[str, Any] = dict(parse_qsl(query.decode(), keep_blank_values=True))
+        for name in list(given):
+            for rule in service.dialect.ignored_parameters:
+                wanted, _, parameter = rule.rpartition(".")
+                if parameter == name and fnmatchcase(operation.name, wanted or "*"):
+                    given[name] = fixed.get(name)
+        return urlencode({name: value for name, value in given.items() if value}).encode()
 
     def _question(self, scope: Scope) -> tuple[str, bytes] | None:
         """Return the cache key of a read in fast mode; None if the response is not cached."""
         service = self.service
         fixed = service.settings.fast and service.clock.frozen
-        if not fixed or scope["method"] != "GET" or service.faults.shifts_pages:
+        if (
+            not fixed
+            or scope["method"] != "GET"
+            or service.faults.any_of("page_insert", "page_delete")
+        ):
             return None
         return scope["path"], scope["query_string"]
 

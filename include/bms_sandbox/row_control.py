@@ -50,9 +50,10 @@ def row_routes(service: Service) -> APIRouter:
         table = service.tables[resource]
         number = table.next_number()
         row = _sample(service, resource, number, given.get("id_entity"))
-        row |= stamps(row, service.clock.now(), "created_on", "modified_on")
+        now = service.clock.now()
+        row |= stamps(row, now, "created_on", "modified_on")
         row |= {table.number: number} | _typed(given, row)
-        table.add(row)
+        table.add(row, made_at=now)
         return row
 
     @routes.patch("/rows/{resource}/{key}")

@@ -1,5 +1,7 @@
 """JSON encoder of rows: field order of the interface, formats of the dialect, exact money."""
 
+import json
+import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
@@ -14,6 +16,7 @@ Row = dict[str, Any]
 # Fields outside the interface, sent if the dialect has extra_fields.
 EXTRA = {"x_revision": 3, "x_labels": ["à vérifier"]}
 
+NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 YEAR_ONE = "0001-01-01T00:00:00"
 """The least date-time of a common platform, which its services send for a date without a value."""
 
@@ -25,10 +28,12 @@ class RowEncoder:
         self.dialect = dialect
         self._zone = ZoneInfo(dialect.time_zone)
         self._encode = msgspec.json.Encoder(decimal_format="number").encode
+        self._escapes = dialect.json_text == "escaped"
 
     def encode(self, content: Any) -> bytes:
-        """Encode `content` unchanged (scalars and envelopes)."""
-        return self._encode(content)
+        """Encode `content` unchanged (scalars, envelopes, changed responses)."""
+        body = self._encode(content)
+        return _escaped(body) if self._escapes else body
 
     def row(self, row: Row, names: Sequence[str]) -> bytes:
         """Encode the fields `names` of `row`, in this order."""
@@ -44,7 +49,7 @@ class RowEncoder:
                 fields[name] = self._formatted(value)
             else:
                 fields[name] = _present(value) if absent else value
-        return self._encode(fields | EXTRA if self.dialect.extra_fields else fields)
+        return self.encode(fields | EXTRA if self.dialect.extra_fields else fields)
 
     def joined(self, rows: Iterable[Row], names: Sequence[str]) -> bytes:
         """Encode rows as the content of a JSON array, without the brackets."""
@@ -76,6 +81,13 @@ class RowEncoder:
             case "utc_ms":
                 utc = value.astimezone(UTC).replace(tzinfo=None)
                 return utc.isoformat(timespec="milliseconds") + "Z"
+
+
+def _escaped(body: bytes) -> bytes:
+    """Return JSON with escaped letters and slashes and blanks after separators, as PHP writes it."""
+    spaced = msgspec.json.format(body, indent=0).decode()
+    ascii_only = NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], spaced)
+    return ascii_only.replace("/", "\\/").encode()
 
 
 def _present(value: Any) -> Any:

@@ -65,6 +65,7 @@ class Service:
         self.latency, self.latency_jitter = settings.latency, settings.latency_jitter
         self.tokens.revoke_all()
         self.ground_truth.reset_counts()
+        self._lists_shown = 0
         self.set_dialect(settings.dialect)
         self.fill(settings.demo, settings.employees, settings.lists)
 
@@ -97,6 +98,12 @@ class Service:
         """The existing id_entity values."""
         return self.invoices.source.entities
 
+    def listed_at(self) -> datetime:
+        """Return the time that the next list shows: by turns now, and `replica_lag` seconds ago."""
+        self._lists_shown += 1
+        lag = self.dialect.replica_lag if self._lists_shown % 2 == 0 else 0.0
+        return self.clock.now() - timedelta(seconds=lag)
+
     def commit(self, resource: str, row: Row, operation: str) -> None:
         """Store a created row in the dialect's form; count the row as sent in the ground truth.
 
@@ -108,6 +115,7 @@ class Service:
         table = self.tables[resource]
         table.add(
             self.stored_forms.changed(operation, row),
+            made_at=now,
             seen_from=now + timedelta(seconds=commit) if commit else None,
             listed_from=now + timedelta(seconds=commit + listed) if listed else None,
             read_from=now + timedelta(seconds=commit + read) if read else None,

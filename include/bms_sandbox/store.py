@@ -14,9 +14,10 @@ LISTS_KEPT = 200
 
 @dataclass(slots=True)
 class Record:
-    """A row and the times from which it exists, is listed and has a detail (None: always)."""
+    """A row, and the times from which it exists, is listed and has a detail (None: always)."""
 
     row: Row
+    made_at: datetime | None = None
     seen_from: datetime | None = None
     listed_from: datetime | None = None
     read_from: datetime | None = None
@@ -48,12 +49,13 @@ class Table:
     def add(
         self,
         row: Row,
+        made_at: datetime | None = None,
         seen_from: datetime | None = None,
         listed_from: datetime | None = None,
         read_from: datetime | None = None,
     ) -> None:
         """Add a row, visible from the given times."""
-        self._records[row[self.key]] = Record(row, seen_from, listed_from, read_from)
+        self._records[row[self.key]] = Record(row, made_at, seen_from, listed_from, read_from)
         self._lagging += [at for at in (seen_from, listed_from) if at]
         self._last = max(self._last, row[self.number])
         self.version += 1
@@ -114,6 +116,11 @@ class Table:
         rows.sort(key=self._ranking(order), reverse=order == "id_desc")
         self._lists[(name, order)] = (self.valid_until(now), rows)
         return rows
+
+    def existing(self, rows: list[Row], at: datetime) -> list[Row]:
+        """Return those of `rows` that were added before `at`."""
+        made = ((row, self._records[row[self.key]].made_at) for row in rows)
+        return [row for row, made_at in made if made_at is None or made_at <= at]
 
     def _ranking(self, order: str) -> Callable[[Row], Any]:
         number = self.number

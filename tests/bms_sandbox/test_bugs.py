@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bms_sandbox.bugs import BUGS
+from bms_sandbox.wrong_responses import BUGS
 from tests.bms_sandbox.caller import Caller
 
 DAY = date(2026, 3, 24)

@@ -1,13 +1,10 @@
 """Operations on consultants (CRM): create, list in pages, read. The path has a capital C."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query, Response
-
-from bms_sandbox.operations.pages import PagedList
+from bms_sandbox.operations.lists import Keep, ResourceList
 from bms_sandbox.operations.routes import Resource, stamps
-from bms_sandbox.operations.shapes import Body, Int32, models, response
-from bms_sandbox.row_encoder import Row
+from bms_sandbox.operations.shapes import Body, Int32, models
 from bms_sandbox.service import Service
 
 
@@ -51,7 +48,12 @@ MODELS = models(
     skills=list[ConsultantSkill],
     languages=list[ConsultantLanguage],
 )
-PAGES = PagedList("consultants", "list_consultants", MODELS.item_fields)
+
+
+def selected(_: Service, given: dict[str, Any]) -> Keep:
+    """Return the condition of the rows that the parameters of the list select."""
+    wanted = {name: value for name, value in given.items() if value is not None}
+    return lambda row: all(row[name] == value for name, value in wanted.items())
 
 
 def new_consultant(service: Service, given: dict[str, Any]) -> dict[str, Any]:
@@ -72,40 +74,13 @@ CONSULTANT = Resource(
     models=MODELS,
     key="id_consultant",
     key_type=Int32,
+    listing=ResourceList(
+        "List consultants.\n\nLister les consultants.",
+        {"id_client": (Int32 | None, None), "type": (str | None, None)},
+        selected,
+    ),
     read_text="Read a consultant.\n\nLire un consultant.",
     create_text="Create a consultant; the dialect decides the form of the returned id.\n\n"
     "Créer un consultant : la réponse est son identifiant.",
     new=new_consultant,
 )
-
-
-def router(service: Service) -> APIRouter:
-    """Return the routes of the three operations."""
-    routes = APIRouter()
-    table = service.tables["consultants"]
-
-    @routes.get("/v1/CRM/Consultants", response_model=MODELS.page, operation_id="list_consultants")
-    async def consultants(
-        page_number: Int32 = 1,
-        page_size: Int32 = 100,
-        id_client: Int32 | None = None,
-        kind: Annotated[str | None, Query(alias="type")] = None,
-    ) -> Response:
-        """List consultants.
-
-        Lister les consultants.
-        """
-        dialect, now = service.dialect, service.clock.now()
-
-        def keep(row: Row) -> bool:
-            return (id_client is None or row["id_client"] == id_client) and (
-                kind is None or row["type"] == kind
-            )
-
-        def listing() -> list[Row]:
-            return table.listing((id_client, kind), keep, dialect.list_order, now)
-
-        return response(PAGES.reply(service, page_number, page_size, listing))
-
-    CONSULTANT.add_to(routes, service)
-    return routes

@@ -1,12 +1,10 @@
 """Operations on contacts (CRM): create, list in pages, read."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from fastapi import APIRouter, Query, Response
-
-from bms_sandbox.operations.pages import PagedList
+from bms_sandbox.operations.lists import Keep, ResourceList
 from bms_sandbox.operations.routes import Resource, stamps
-from bms_sandbox.operations.shapes import Int32, models, response
+from bms_sandbox.operations.shapes import REQUIRED, Int32, models
 from bms_sandbox.row_encoder import Row
 from bms_sandbox.service import Service
 
@@ -43,7 +41,6 @@ MODELS = models(
     integer dl deleted_by
     """,
 )
-PAGES = PagedList("contacts", "list_contacts", MODELS.item_fields)
 
 
 def included(row: Row, state: ContactFilter, all_includes_deleted: bool) -> bool:
@@ -61,6 +58,17 @@ def included(row: Row, state: ContactFilter, all_includes_deleted: bool) -> bool
             return row["id_account_manager"] is not None and not row["deleted"]
         case "DELETED":
             return bool(row["deleted"])
+
+
+def selected(service: Service, given: dict[str, Any]) -> Keep:
+    """Return the condition of the rows that the parameters of the list select."""
+    state, all_includes_deleted = given["filter"], service.dialect.all_includes_deleted
+    exact = ("id_client", "is_lead")
+    wanted = {name: given[name] for name in exact if given[name] is not None}
+    return lambda row: (
+        included(row, state, all_includes_deleted)
+        and all(row[name] == value for name, value in wanted.items())
+    )
 
 
 def new_contact(service: Service, given: dict[str, Any]) -> dict[str, Any]:
@@ -84,47 +92,18 @@ CONTACT = Resource(
     models=MODELS,
     key="id_contact",
     key_type=Int32,
+    listing=ResourceList(
+        "List contacts.\n\nLister les contacts.",
+        {
+            "filter": (ContactFilter, REQUIRED),
+            "id_client": (Int32 | None, None),
+            "is_lead": (bool | None, None),
+        },
+        selected,
+        shown=lambda row: row | {"actif": row["active"]},
+    ),
     read_text="Read a contact.\n\nLire un contact.",
     create_text="Create a contact; the dialect decides the form of the returned id.\n\n"
     "Créer un contact : la réponse est son identifiant.",
     new=new_contact,
 )
-
-
-def router(service: Service) -> APIRouter:
-    """Return the routes of the three operations."""
-    routes = APIRouter()
-    table = service.tables["contacts"]
-
-    @routes.get("/v1/CRM/contacts", response_model=MODELS.page, operation_id="list_contacts")
-    async def contacts(
-        state: Annotated[ContactFilter, Query(alias="filter")],
-        page_number: Int32 = 1,
-        page_size: Int32 = 100,
-        id_client: Int32 | None = None,
-        is_lead: bool | None = None,
-    ) -> Response:
-        """List contacts.
-
-        Lister les contacts.
-        """
-        dialect, now = service.dialect, service.clock.now()
-
-        def keep(row: Row) -> bool:
-            return (
-                included(row, state, dialect.all_includes_deleted)
-                and (id_client is None or row["id_client"] == id_client)
-                and (is_lead is None or row["is_lead"] == is_lead)
-            )
-
-        def listing() -> list[Row]:
-            name = (state, dialect.all_includes_deleted, id_client, is_lead)
-            return table.listing(name, keep, dialect.list_order, now)
-
-        def shown(row: Row) -> Row:
-            return row | {"actif": row["active"]}
-
-        return response(PAGES.reply(service, page_number, page_size, listing, shown))
-
-    CONTACT.add_to(routes, service)
-    return routes

@@ -2,14 +2,13 @@
 
 import uuid
 from datetime import date
-from typing import Annotated, Any
-
-from fastapi import APIRouter, Query, Response
+from typing import Any
 
 from bms_sandbox.dialect import EmployeeFilter
-from bms_sandbox.errors import ServiceError, array_reply
+from bms_sandbox.errors import ServiceError
+from bms_sandbox.operations.lists import Keep, ResourceList, has_entity
 from bms_sandbox.operations.routes import Resource, stamps
-from bms_sandbox.operations.shapes import Body, Int64, Shape, Uuid, models, response
+from bms_sandbox.operations.shapes import REQUIRED, Body, Int64, Shape, Uuid, models
 from bms_sandbox.row_encoder import Row
 from bms_sandbox.service import Service
 
@@ -81,7 +80,6 @@ MODELS = models(
     missions=Missions,
     salary=list[SalaryVariable],
 )
-ITEM = MODELS.item_fields
 
 
 class EmployeeCreated(Shape):
@@ -108,6 +106,14 @@ def included(row: Row, state: EmployeeFilter, today: date) -> bool:
             return bool(row["is_standby"])
         case "FORMER":
             return former
+
+
+def selected(service: Service, given: dict[str, Any]) -> Keep:
+    """Return the condition of the rows that the parameters of the list select."""
+    id_entity, state = given["id_entity"], given["filter"] or service.dialect.default_filter
+    today = service.clock.now().date()
+    has_entity(service, id_entity)
+    return lambda row: row["id_entity"] == id_entity and included(row, state, today)
 
 
 def new_employee(service: Service, given: dict[str, Any]) -> dict[str, Any]:
@@ -140,42 +146,14 @@ EMPLOYEE = Resource(
     models=MODELS,
     key="guid_employee",
     key_type=uuid.UUID,
+    listing=ResourceList(
+        "List the employees of an entity.\n\nLister les salariés d'une entité.",
+        {"id_entity": (Int64, REQUIRED), "filter": (EmployeeFilter | None, None)},
+        selected,
+        paged=False,
+    ),
     read_text="Read an employee.\n\nLire un salarié.",
     create_text="Create an employee.\n\nCréer un salarié.",
     new=new_employee,
     created=EmployeeCreated,
 )
-
-
-def router(service: Service) -> APIRouter:
-    """Return the routes of the three operations."""
-    routes = APIRouter()
-    table = service.tables["employees"]
-
-    @routes.get(
-        "/v1/HR/employees",
-        response_model=list[MODELS.item],  # type: ignore[name-defined]  # a type created at run time
-        operation_id="list_employees",
-    )
-    async def employees(
-        id_entity: Int64,
-        state: Annotated[EmployeeFilter | None, Query(alias="filter")] = None,
-    ) -> Response:
-        """List the employees of an entity.
-
-        Lister les salariés d'une entité.
-        """
-        dialect, now = service.dialect, service.clock.now()
-        if id_entity not in service.entities and dialect.unknown_entity == "not_found":
-            raise ServiceError(404, "unknown_entity", "no such id_entity")
-        shown, today = state or dialect.default_filter, now.date()
-        rows = table.listing(
-            (id_entity, shown, today),
-            lambda row: row["id_entity"] == id_entity and included(row, shown, today),
-            dialect.list_order,
-            now,
-        )
-        return response(array_reply([service.encoder.joined(rows, ITEM)], dialect))
-
-    EMPLOYEE.add_to(routes, service)
-    return routes

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Response
 from bms_sandbox.demo_invoices import EPOCH
 from bms_sandbox.dialect import Language
 from bms_sandbox.errors import Reply, ServiceError, array_reply
+from bms_sandbox.operations.lists import has_entity
 from bms_sandbox.operations.shapes import Int64, models, response
 from bms_sandbox.response_cache import MEGABYTE, InvoiceDayCache
 from bms_sandbox.service import Service
@@ -48,16 +49,12 @@ def list_client_invoices(
     The dialect decides what the range means. A range that ends before its start is empty; a range
     that is too long is 422.
     """
-    dialect, now = service.dialect, service.clock.now()
+    dialect, now = service.dialect, service.listed_at()
     if dialect.end_date == "exclusive" and last > date.min:
         last -= timedelta(days=1)
     if dialect.longest_range and (last - first).days + 1 > dialect.longest_range:
         raise ServiceError(422, "range_too_long", f"at most {dialect.longest_range} days")
-    if dialect.entity_ignored:
-        id_entity = min(service.entities)
-    if id_entity not in service.entities:
-        if dialect.unknown_entity == "not_found":
-            raise ServiceError(404, "unknown_entity", "no such id_entity")
+    if not has_entity(service, id_entity):
         return array_reply((), dialect)
     if dialect.range_date == "invoice_date":
         # Invoices dated after the clock exist only if a control route inserted them.

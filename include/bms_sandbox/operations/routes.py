@@ -1,4 +1,4 @@
-"""Routes that employees, contacts and consultants share: read and create."""
+"""Routes of employees, contacts and consultants: list, read and create."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,20 +10,22 @@ from pydantic import BaseModel
 
 from bms_sandbox.errors import Reply, ServiceError, json_reply
 from bms_sandbox.operations import BY_NAME
-from bms_sandbox.operations.shapes import Models, response
+from bms_sandbox.operations.lists import PAGING, ResourceList
+from bms_sandbox.operations.shapes import REQUIRED, Models, response
 from bms_sandbox.row_encoder import Row
 from bms_sandbox.service import Service
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """A resource with a detail and a create."""
+    """A resource with a list, a detail and a create."""
 
     noun: str
     models: Models
     key: str
     """Name of the path parameter."""
     key_type: Any
+    listing: ResourceList
     read_text: str
     """What the detail does, in English and French."""
     create_text: str
@@ -37,9 +39,13 @@ class Resource:
         """Name of the table."""
         return f"{self.noun}s"
 
-    def add_to(self, routes: APIRouter, service: Service) -> None:
-        """Add the routes of the detail and the create."""
-        table, fields = service.tables[self.table], self.models.detail_fields
+    def router(self, service: Service) -> APIRouter:
+        """Return the routes of the three operations."""
+        routes, models, listing = APIRouter(), self.models, self.listing
+        table, fields = service.tables[self.table], models.detail_fields
+
+        async def list_rows(**given: Any) -> Response:
+            return response(listing.reply(service, self.table, models.item_fields, given))
 
         async def read(**given: Any) -> Response:
             value = given[self.key]
@@ -56,37 +62,32 @@ class Resource:
             service.commit(self.table, row, f"create_{self.noun}")
             return response(self._created(service, row))
 
-        self._add(
-            routes, "read", self.read_text, read, {self.key: self.key_type}, self.models.detail
+        page: Any = models.page if listing.paged else list[models.item]  # type: ignore[name-defined]  # a type created at run time
+        asked = {**(PAGING if listing.paged else {}), **listing.parameters}
+        key, body = (self.key_type, REQUIRED), (models.creation, REQUIRED)
+        served: tuple[tuple[str, str, Any, Mapping[str, Any], Any], ...] = (
+            (f"list_{self.table}", listing.text, list_rows, asked, page),
+            (f"read_{self.noun}", self.read_text, read, {self.key: key}, models.detail),
+            (f"create_{self.noun}", self.create_text, create, {"body": body}, self.created),
         )
-        body = {"body": self.models.creation}
-        self._add(routes, "create", self.create_text, create, body, self.created)
-
-    def _add(
-        self,
-        routes: APIRouter,
-        verb: str,
-        text: str,
-        endpoint: Callable[..., Any],
-        takes: Mapping[str, Any],
-        returns: type[BaseModel] | None,
-    ) -> None:
-        """Add a route; FastAPI reads its parameters from the signature."""
-        parameters = [
-            Parameter(name, Parameter.KEYWORD_ONLY, annotation=type_)
-            for name, type_ in takes.items()
-        ]
-        endpoint.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # read by FastAPI
-        operation = BY_NAME[f"{verb}_{self.noun}"]
-        routes.add_api_route(
-            operation.path,
-            endpoint,
-            methods=[operation.method],
-            operation_id=operation.name,
-            name=operation.name,
-            description=text,
-            response_model=returns,
-        )
+        for name, text, endpoint, parameters, returns in served:
+            # FastAPI reads the parameters from the signature.
+            endpoint.__signature__ = Signature(
+                [
+                    Parameter(each, Parameter.KEYWORD_ONLY, annotation=type_, default=default)
+                    for each, (type_, default) in parameters.items()
+                ]
+            )
+            routes.add_api_route(
+                BY_NAME[name].path,
+                endpoint,
+                methods=[BY_NAME[name].method],
+                operation_id=name,
+                name=name,
+                description=text,
+                response_model=returns,
+            )
+        return routes
 
     def _created(self, service: Service, row: Row) -> Reply:
         dialect = service.dialect

@@ -6,6 +6,7 @@ required_fields decides what a creation requires.
 
 from dataclasses import dataclass
 from datetime import date
+from inspect import Parameter
 from typing import Annotated, Any, Final
 
 from fastapi import Response
@@ -96,6 +97,9 @@ class Models:
         """Names of the list item's fields."""
         return tuple(self.item.model_fields)
 
+
+REQUIRED: Final = Parameter.empty
+"""Default of a parameter without a default."""
 
 TYPES: Final[dict[str, Any]] = {
     "string": str,

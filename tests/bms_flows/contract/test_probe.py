@@ -21,6 +21,8 @@ FIGURES: dict[str, list[Any]] = {
     "page_size_max": [1, 4, 10, 50, 99, 100, 500, 1000],
     "time_zone": ["UTC", "Asia/Tokyo", "Pacific/Auckland"],
     "rate_limit": [40.0],
+    "replica_lag": [60.0],
+    "ignored_parameters": [["list_employees.id_entity"]],
     "stored_forms": [["last_name=upper"]],
     "shown_forms": [["id_client=text", "canceled=bit"], ["client_name=null", "postal_code=padded"]],
     "base_path": ["/tenant/api"],

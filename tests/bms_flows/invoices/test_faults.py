@@ -7,10 +7,9 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms.errors import BmsError
-from bms_sandbox.bugs import BUGS
-from bms_sandbox.corruptions import CORRUPTIONS
 from bms_sandbox.faults import KINDS
 from bms_sandbox.serve import Sandbox
+from bms_sandbox.wrong_responses import BUGS, CORRUPTIONS
 from bms_warehouse.queries import fingerprint
 from bms_warehouse.tables import client_invoice
 

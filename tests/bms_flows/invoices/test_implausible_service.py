@@ -93,7 +93,7 @@ def test_a_stale_response_is_held(sandbox: Sandbox, warehouse: Engine, extract: 
 
 @pytest.mark.usefixtures("known")
 def test_entities_with_the_same_rows_are_held(sandbox: Sandbox, extract: Extract) -> None:
-    sandbox.set_dialect(entity_ignored="true")
+    sandbox.set_dialect(ignored_parameters="id_entity")
     with pytest.raises(LoadHeld, match="other_entity"):
         extract("2026-03-09", "2026-03-15", id_entity=2)
 

@@ -32,6 +32,8 @@ READINGS: list[dict[str, Any]] = [
     {"date_format": "ms"},
     {"datetime_format": "ms"},
     {"datetime_format": "utc_ms"},
+    {"json_text": "escaped"},
+    {"total_pages_rounding": "down"},
 ]
 
 
