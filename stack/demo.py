@@ -13,7 +13,7 @@ from stack.processes import LOG_TAIL, StackError
 from stack.progress import Progress
 from stack.scenarios import Report, Scenario
 
-LIMIT = 180.0
+LIMIT = 600.0
 RUN_ID_PREFIX = "demo__"
 POLL_INTERVAL = 0.7
 APPROVAL_DELAY = 3.0

@@ -133,7 +133,7 @@ def kill_tagged(tag: str) -> int:
     return count
 
 
-def kill(processes: Iterable[psutil.Process], limit: float = 5) -> None:
+def kill(processes: Iterable[psutil.Process], limit: float = 60) -> None:
     """Kill processes and wait for their end; raise StackError if one survives `limit` seconds."""
     # psutil compares the creation time before it sends a signal, so a reused pid is safe.
     targets = [process for process in processes if not _has_ended(process)]

@@ -22,7 +22,7 @@ class Step:
     start: Callable[[], object]
     ready: Callable[[], bool]
     after: tuple[str, ...] = ()
-    limit: float = 180
+    limit: float = 600
 
 
 def run_steps(

@@ -18,6 +18,8 @@ import psutil
 import pytest
 from sqlalchemy import Engine, text
 
+from tests.support.patience import LONG_S
+
 # No deadline, because a busy machine would exceed it. The suite uses the same examples every time, so
 # that a failure means a change; `make prove` generates random and more examples.
 hypothesis.settings.register_profile(
@@ -127,10 +129,10 @@ def postgres() -> Iterator[str]:
     children = Children(mark, folder)
     server = Postgres(folder / "data", mark, durable=False)  # makes a database for each test
     try:
-        assert server.init_cluster(children).process.wait(timeout=60) == 0
+        assert server.init_cluster(children).process.wait() == 0
         server.install_cluster()
         server.start(children)
-        assert until(server.ready, 60)
+        assert until(server.ready, LONG_S)
         yield server.url("postgres")
     finally:
         server.stop()

@@ -94,7 +94,7 @@ def mail_server(
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
     thread.start()
-    ready.wait(10)
+    ready.wait()
     try:
         yield server
     finally:

@@ -41,7 +41,7 @@ class Sandbox:
             data=None if body is None else json.dumps(body).encode(),
             headers={"Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - as above
+        with urllib.request.urlopen(request) as answer:  # noqa: S310 - as above
             return json.loads(answer.read() or b"null")
 
     def speak(self, **readings: Any) -> None:

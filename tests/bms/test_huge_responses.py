@@ -25,7 +25,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\
 
 Answering = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
-pytestmark = [pytest.mark.prove, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.prove
 
 
 async def send(writer: asyncio.StreamWriter, piece: bytes, most: int = HUGE) -> None:

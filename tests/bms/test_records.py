@@ -108,7 +108,7 @@ def built(record_type: type[Record]) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def published(sandbox_url: str) -> Any:
     """The OpenAPI document of the sandbox, which shares no code with the client."""
-    with urllib.request.urlopen(f"{sandbox_url}/openapi.json", timeout=20) as answer:  # noqa: S310 - our own address
+    with urllib.request.urlopen(f"{sandbox_url}/openapi.json") as answer:  # noqa: S310 - our own address
         return json.load(answer)
 
 

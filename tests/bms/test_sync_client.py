@@ -18,6 +18,7 @@ from bms.errors import AmbiguousWrite, InvalidRecords, InvalidTlsFile, NotFound
 from bms.records import ClientInvoice, ContactItem
 from bms.sync_client import SyncClient
 from tests.bms.fake_services import Sandbox
+from tests.support.patience import LONG_S
 
 DAYS = {"id_entity": 1, "start_date": date(2026, 3, 2), "end_date": date(2026, 3, 6)}
 
@@ -148,7 +149,7 @@ def test_garbage_collection_in_the_client_s_own_thread_does_not_block(sandbox: S
     cycle.append(cycle)
     del client, cycle
     loop.call_soon_threadsafe(gc.collect)
-    thread.join(10)
+    thread.join(LONG_S)
     assert not thread.is_alive()
 
 

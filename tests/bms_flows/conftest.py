@@ -49,7 +49,6 @@ def client_settings(sandbox: Sandbox) -> ClientSettings:
         client_id=sandbox.credentials.client_id,
         application_id=sandbox.credentials.application_id,
         secret=sandbox.credentials.secret,
-        timeout=5,
         backoff_cap=0.02,
     )
 

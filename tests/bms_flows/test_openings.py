@@ -99,7 +99,6 @@ def test_a_flow_opens_only_files_beside_its_data(
 
 
 @pytest.mark.prove
-@pytest.mark.timeout(600)
 def test_a_flow_that_fails_anywhere_leaves_no_file_half_written(
     flow: flows.Flow, played: Played, temporary: Path, data: Path, figure: Callable[[str], None]
 ) -> None:

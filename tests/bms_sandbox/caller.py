@@ -45,7 +45,7 @@ class Caller:
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         request = urllib.request.Request(url, data, sent | (headers or {}), method=method)  # noqa: S310 -> our own address
         try:
-            with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310 -> our own address
+            with urllib.request.urlopen(request) as answer:  # noqa: S310 -> our own address
                 return Answer(answer.status, _lowered(answer.headers), answer.read())
         except HTTPError as error:
             with error:

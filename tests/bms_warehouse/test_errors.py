@@ -16,6 +16,7 @@ from bms_warehouse.errors import WarehouseError
 from bms_warehouse.loads import driver
 from bms_warehouse.tables import client_invoice, code_name
 from stack.processes import until
+from tests.support.patience import LONG_S
 
 CANARY = "Zoé Canari"
 
@@ -125,7 +126,7 @@ def test_an_idle_transaction_timeout_is_retriable(warehouse: Engine) -> None:
         pid = {"pid": driver(connection).info.backend_pid}
         there = text("select count(*) from pg_stat_activity where pid = :pid")
         with warehouse.connect().execution_options(isolation_level="AUTOCOMMIT") as other:
-            assert until(lambda: not other.scalar(there, pid), 10)
+            assert until(lambda: not other.scalar(there, pid), LONG_S)
         # Whether the code arrives before the end of the connection depends on PostgreSQL's version.
         with pytest.raises(WarehouseError, match=r"25P03|was lost") as failure:
             connection.execute(text("select 1"))

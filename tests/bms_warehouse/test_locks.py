@@ -57,11 +57,11 @@ def test_serialized_transactions_wait_for_each_other(warehouse: Engine) -> None:
         serialize(connection, "approval")
         thread = threading.Thread(target=second)
         thread.start()
-        waiting.wait(10)
+        waiting.wait()
         with warehouse.begin() as unrelated:
             serialize(unrelated, "entry")
         order.append("first")
-    thread.join(10)
+    thread.join()
     assert order == ["first", "second"]
 
 

@@ -20,8 +20,6 @@ from bms_sandbox.serve import Sandbox, running
 from bms_sandbox.tokens import Credentials
 from tests.dags.airflow_program import run_program
 
-pytestmark = pytest.mark.timeout(450)
-
 DAG_FILE = Path(__file__).parent / "all_operators.py"
 CREDENTIALS = Credentials("canary-client", "canary-application", "canary-secret-9d2c")
 BODIES = {

@@ -18,8 +18,6 @@ from sqlalchemy import make_url
 from bms_sandbox.serve import Sandbox, running
 from tests.dags.airflow_program import run_program
 
-pytestmark = pytest.mark.timeout(450)
-
 PROGRAM = Path(__file__).parent / "run_example_dags.py"
 EXAMPLES = "plugins/bms_provider/example_dags"
 PAGES = ["README.md", "docs/tutorials/own-dag.md"]

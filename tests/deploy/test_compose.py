@@ -24,6 +24,7 @@ from bms_provider import pool
 from bms_sandbox.__main__ import parser
 from stack.processes import until
 from tests.deploy.compose import PROJECT, Unset, compose
+from tests.support.patience import LONG_S
 
 COMPOSE = yaml.safe_load((PROJECT / "docker-compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
@@ -224,7 +225,7 @@ def first_look(service: Mapping[str, Any], environment: Mapping[str, str]) -> tu
         service["command"], env=environment, stdout=subprocess.PIPE, start_new_session=True
     ) as watch:
         children = psutil.Process(watch.pid).children
-        assert until(lambda: [child.name() for child in children()] == ["sleep"], 60)
+        assert until(lambda: [child.name() for child in children()] == ["sleep"], LONG_S)
         os.killpg(watch.pid, signal.SIGTERM)
         said, _ = watch.communicate()
     check = ["sh", "-c", service["healthcheck"]["test"][1]]

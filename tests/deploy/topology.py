@@ -22,9 +22,9 @@ from stack.launcher import free_port
 from stack.postgres import Postgres, program
 from stack.processes import Child, Children, kill, kill_tagged, last_lines, until
 from tests.deploy.compose import PROJECT, compose, environment_of
+from tests.support.patience import LONG_S
 
 LISTENING = (("postgres", 5432), ("redis", 6379), ("api-server", 8080), ("sandbox", 8090))
-PATIENCE = 240.0
 SHARED = "/opt/airflow/auth"
 """A named volume that must be one for all; the others hold what a container may have for itself."""
 
@@ -133,11 +133,11 @@ class Topology:
     def run(self, service: str) -> None:
         """Run a one-shot service to its good end."""
         child = self.start(service, long_running=False)
-        assert until(child.finished, PATIENCE), last_lines(child.log)
+        assert until(child.finished, LONG_S), last_lines(child.log)
 
     def await_all(self, told: Mapping[str, Callable[[], bool]]) -> None:
         """Wait until every service is ready; fail with the log of a service that is not."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + LONG_S
         for container, healthy in told.items():
 
             def there(healthy: Callable[[], bool] = healthy) -> bool:
@@ -173,10 +173,10 @@ class Topology:
     def _databases(self) -> None:
         """Bring the server up, with the image's hook that makes roles and databases."""
         made = self.postgres.init_cluster(self.children)
-        assert until(made.finished, PATIENCE), last_lines(made.log)
+        assert until(made.finished, LONG_S), last_lines(made.log)
         self.postgres.install_cluster()
         self.postgres.start(self.children)
-        assert until(self.postgres.accepts_connections, PATIENCE)
+        assert until(self.postgres.accepts_connections, LONG_S)
         hook = self.children.start(
             "databases",
             [PROJECT / "deploy/databases"],
@@ -189,7 +189,7 @@ class Topology:
             folder=self.folder,
             long_running=False,
         )
-        assert until(hook.finished, PATIENCE), last_lines(hook.log)
+        assert until(hook.finished, LONG_S), last_lines(hook.log)
 
     # Where to look
 

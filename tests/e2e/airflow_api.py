@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 
 from stack.launcher import Running
+from tests.support.patience import LONG_S
 
 DONE = {"success", "failed"}
 LOG_LINES = 40
@@ -17,7 +18,7 @@ class Airflow:
     """A signed-in client of the running stack's API."""
 
     def __init__(self, stack: Running) -> None:
-        self._client = httpx.Client(base_url=stack.url, timeout=90, trust_env=False)
+        self._client = httpx.Client(base_url=stack.url, timeout=LONG_S, trust_env=False)
         login = {"username": stack.user, "password": stack.password}
         token = self._client.post("/auth/token", json=login).json()["access_token"]
         self._client.headers["Authorization"] = f"Bearer {token}"
@@ -33,11 +34,11 @@ class Airflow:
     def pause(self, dag: str, *, paused: bool) -> None:
         self.call("PATCH", f"/dags/{dag}", {"is_paused": paused})
 
-    def unpause(self, dag: str, limit: float) -> None:
+    def unpause(self, dag: str) -> None:
         """Unpause a DAG and wait for its last scheduled run, if Airflow then creates one."""
         self.pause(dag, paused=False)
         time.sleep(10)
-        until(lambda: {*self.runs(dag).values()} <= DONE, limit, lambda: self.runs(dag))
+        until(lambda: {*self.runs(dag).values()} <= DONE, lambda: self.runs(dag))
 
     def trigger(self, dag: str, logical_date: str | None = None, **conf: Any) -> str:
         body = {"logical_date": logical_date, "conf": conf}
@@ -68,7 +69,7 @@ class Airflow:
         return "\n".join(json.dumps(line) for line in content[-LOG_LINES:])
 
 
-def until(condition: Callable[[], bool], limit: float, told: Callable[[], object]) -> None:
+def until(condition: Callable[[], bool], told: Callable[[], object], limit: float = LONG_S) -> None:
     """Wait for a condition; fail with the text of `told` at the timeout."""
     end = time.monotonic() + limit
     while not condition():

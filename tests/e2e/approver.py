@@ -35,7 +35,7 @@ def connect_mail(airflow: Airflow, server: MailServer) -> None:
     airflow.call("POST", "/connections", {"connection_id": "bms_mail", **address, "extra": extra})
 
 
-def approve(page: Page, airflow: Airflow, run: str, server: MailServer, limit: float) -> Seen:
+def approve(page: Page, airflow: Airflow, run: str, server: MailServer) -> Seen:
     """Wait for the request of a run, read the mail, the request and the plan, then approve."""
 
     def asked() -> bool:
@@ -43,7 +43,7 @@ def approve(page: Page, airflow: Airflow, run: str, server: MailServer, limit: f
         states = {each["task_instance"]["state"] for each in found}
         return "awaiting_input" in states and bool(server.taken)
 
-    until(asked, limit, lambda: airflow.why(DAG, run))
+    until(asked, lambda: airflow.why(DAG, run))
     (mail,) = server.taken
     page.set_viewport_size({"width": 800, "height": 380})
     page.set_content(_view(mail))

@@ -13,12 +13,13 @@ from playwright.sync_api import Browser, Page, expect
 from stack.launcher import Running, running
 from stack.processes import find_tagged
 from tests import services
+from tests.support.patience import LONG_S
 
 FOREIGN = ("AIRFLOW", "BMS_")
 AFTERWARDS = {"airflow", "data", "durations.json", "logs", "migrated.json", "postgres", "secrets"}
 """What a stopped stack leaves in its folder: neither `stack.json` nor a socket."""
 
-PATIENCE = 60_000.0
+PATIENCE = 1000.0 * LONG_S
 SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
 expect.set_options(timeout=PATIENCE)
 

@@ -8,9 +8,9 @@ import pytest
 from stack.launcher import Running
 from tests.e2e.airflow_api import DONE, Airflow, until
 from tests.listeners import Webhook, webhook
+from tests.support.patience import LONG_S
 
 DAG, WATCHDOG = "contact_sync", "freshness_watchdog"
-LIMIT = 120.0
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def messages(stack: Running, airflow: Airflow) -> Iterator[Webhook]:
 def grant(stack: Running) -> Iterator[Callable[..., None]]:
     """Let the sandbox grant other scopes; restore the original scopes afterwards."""
     url = f"{stack.sandbox}/_sandbox"
-    with httpx.Client(base_url=url, timeout=30, trust_env=False) as control:
+    with httpx.Client(base_url=url, timeout=LONG_S, trust_env=False) as control:
         before = control.get("/dialect").json()["granted_scopes"]
 
         def change(*scopes: str) -> None:
@@ -50,7 +50,7 @@ def grant(stack: Running) -> Iterator[Callable[..., None]]:
 
 def run(airflow: Airflow, dag: str) -> str:
     name = airflow.trigger(dag)
-    until(lambda: airflow.runs(dag)[name] in DONE, LIMIT, lambda: airflow.runs(dag))
+    until(lambda: airflow.runs(dag)[name] in DONE, lambda: airflow.runs(dag))
     return airflow.runs(dag)[name]
 
 
@@ -62,7 +62,7 @@ def test_a_failed_task_sends_one_alarm_and_one_recovery(
 
     grant("read:employee")
     assert run(airflow, DAG) == "failed"
-    until(lambda: bool(told()), LIMIT, lambda: messages.texts)
+    until(lambda: bool(told()), lambda: messages.texts)
     lines = told()[0].splitlines()
     assert lines[:2] == [
         f"Alarm: {DAG} (failed)",
@@ -79,5 +79,5 @@ def test_a_failed_task_sends_one_alarm_and_one_recovery(
     grant()
     assert run(airflow, DAG) == "success"
     assert run(airflow, WATCHDOG) == "success"
-    until(lambda: len(told()) > 1, LIMIT, lambda: messages.texts)
+    until(lambda: len(told()) > 1, lambda: messages.texts)
     assert [text.splitlines()[0] for text in told()[1:]] == [f"Recovered: {DAG} (failed)"]

@@ -22,11 +22,11 @@ from stack.launcher import Running, running
 from tests.e2e.airflow_api import DONE, Airflow, until
 from tests.e2e.conftest import FOREIGN
 from tests.listeners import Statsd, Webhook, statsd, webhook
+from tests.support.patience import LONG_S
 
-pytestmark = [pytest.mark.prove, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.prove
 
 DAG, WATCHDOG, STUCK = "contact_sync", "freshness_watchdog", "stuck_flow"
-LIMIT = 240.0
 PROMISED = 90.0
 """Seconds that the contacts' last complete load may be old here, in place of an hour and a half."""
 INTERVAL = 20.0
@@ -68,7 +68,7 @@ class Stand:
 
     def sandbox(self, method: str, path: str, body: Any) -> None:
         url = f"{self.stack.sandbox}/_sandbox{path}"
-        httpx.request(method, url, json=body, timeout=30, trust_env=False).raise_for_status()
+        httpx.request(method, url, json=body, timeout=LONG_S, trust_env=False).raise_for_status()
 
     def sql(self, statement: str) -> list[Any]:
         with psycopg.connect(self.stack.warehouse) as connection:
@@ -76,7 +76,7 @@ class Stand:
             return done.fetchall() if done.description else []
 
     def ended(self, dag: str, run: str) -> str:
-        until(lambda: self.airflow.runs(dag)[run] in DONE, LIMIT, lambda: self.airflow.runs(dag))
+        until(lambda: self.airflow.runs(dag)[run] in DONE, lambda: self.airflow.runs(dag))
         return self.airflow.runs(dag)[run]
 
     def sync(self) -> str:
@@ -94,7 +94,7 @@ class Stand:
         )
         return PROMISED - float(age)
 
-    def told(self, count: int, look: Callable[[], object], limit: float = LIMIT) -> None:
+    def told(self, count: int, look: Callable[[], object], limit: float = LONG_S) -> None:
         """Run the watchdog every interval until a number of messages has arrived."""
         end = time.monotonic() + limit
         while len(self.messages.taken) < count:
@@ -199,7 +199,7 @@ def test_metrics_are_received_and_lineage_has_row_counts(stand: Stand) -> None:
         ("airflow.bms.freshness", "flow=contact_sync"),
         ("airflow.bms.alarms",),
     }
-    until(lambda: wanted <= sent(), LIMIT, lambda: wanted - sent())
+    until(lambda: wanted <= sent(), lambda: wanted - sent())
     events = [json.loads(line) for line in stand.lineage.read_text().splitlines()]
     outputs = [each for event in events for each in event["outputs"] if each.get("outputFacets")]
     [(contacts,)] = stand.sql("select count(*) from bms.contact")
@@ -235,7 +235,7 @@ def test_a_retried_attempt_sends_no_alarm(stand: Stand) -> None:
     def state() -> object:
         return stand.airflow.call("GET", task)["state"]
 
-    until(lambda: state() == "up_for_retry", LIMIT, state)
+    until(lambda: state() == "up_for_retry", state)
     stand.look()
     stand.sandbox("PUT", "/faults", [])
     assert stand.ended(DAG, run) == "success"
@@ -336,7 +336,7 @@ def test_a_scheduler_that_stopped(stand: Stand, figure: Figure, tmp_path: Path) 
     assert scheduler
     for process in scheduler:
         process.kill()
-    psutil.wait_procs(scheduler, timeout=30)
+    psutil.wait_procs(scheduler)
     run = stand.airflow.trigger(DAG)
     trouble.began = time.time() + stand.due_in()
     trouble.rings("late")
@@ -354,4 +354,4 @@ def test_a_scheduler_that_stopped(stand: Stand, figure: Figure, tmp_path: Path) 
         assert codes[-1] == 0
     finally:
         again.terminate()
-        again.wait(timeout=60)
+        again.wait()

@@ -14,9 +14,8 @@ from tests.e2e import approver
 from tests.e2e.airflow_api import DONE, Airflow, until
 from tests.mail_server import mail_server
 
-pytestmark = [pytest.mark.prove, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.prove
 
-LIMIT = 300.0
 START = f"{datetime.now(UTC).year + 1}-01-04"
 DROP = (
     "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n"
@@ -39,10 +38,9 @@ def seen(stack: Running, signed_in: Page) -> approver.Seen:
         run = airflow.trigger(approver.DAG, path="approval.csv")
         airflow.pause(approver.DAG, paused=False)
         try:
-            found = approver.approve(signed_in, airflow, run, server, LIMIT)
+            found = approver.approve(signed_in, airflow, run, server)
             until(
                 lambda: airflow.runs(approver.DAG)[run] in DONE,
-                LIMIT,
                 lambda: airflow.why(approver.DAG, run),
             )
             assert airflow.runs(approver.DAG)[run] == "success", airflow.why(approver.DAG, run)

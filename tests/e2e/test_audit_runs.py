@@ -11,9 +11,7 @@ import pytest
 from stack.launcher import Running
 from tests.e2e.airflow_api import DONE, Airflow, until
 
-LIMIT = 300.0
-
-pytestmark = [pytest.mark.prove, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.prove
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +30,9 @@ def created_before(stack: Running) -> int:
 
 def ran(airflow: Airflow, dag: str, **conf: Any) -> str:
     """Trigger a run of `dag`, wait until it ends, return its id."""
-    airflow.unpause(dag, LIMIT)
+    airflow.unpause(dag)
     run = airflow.trigger(dag, None, **conf)
-    until(lambda: airflow.runs(dag)[run] in DONE, LIMIT, lambda: airflow.runs(dag))
+    until(lambda: airflow.runs(dag)[run] in DONE, lambda: airflow.runs(dag))
     airflow.pause(dag, paused=True)
     assert airflow.runs(dag)[run] == "success", airflow.why(dag, run)
     return run

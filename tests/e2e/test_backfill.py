@@ -99,7 +99,7 @@ def backfill(stack: Running, airflow: Airflow) -> Backfill:
         busy.enter_context(held)
         begun = time.monotonic()
         assert played.create(DAG).is_success
-        until(played.some_wait, LIMIT, lambda: Counter(t["state"] for t in played.tasks()))
+        until(played.some_wait, lambda: Counter(t["state"] for t in played.tasks()), LIMIT)
     warehouse.dispose()
     (inbox / "during.csv").write_bytes(FILE.encode("cp1252"))
     dropped = time.monotonic()
@@ -107,9 +107,9 @@ def backfill(stack: Running, airflow: Airflow) -> Backfill:
     def drop_ended() -> bool:
         return set(airflow.runs(DROPS).values()) == {"success"}
 
-    until(drop_ended, LIMIT, lambda: (airflow.runs(DROPS), played.runs()))
+    until(drop_ended, lambda: (airflow.runs(DROPS), played.runs()), LIMIT)
     played.drop_s, played.left = time.monotonic() - dropped, len(DAYS) - played.done()
-    until(lambda: played.done() == len(DAYS), LIMIT, lambda: Counter(played.runs().values()))
+    until(lambda: played.done() == len(DAYS), lambda: Counter(played.runs().values()), LIMIT)
     played.took_s = time.monotonic() - begun
     return played
 

@@ -10,14 +10,13 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from stack.launcher import Running
 from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.e2e.conftest import PATIENCE
 
 DAG = "invoice_extraction"
 FIRST, LAST = "2026/04/13", "2026/04/15"
 DAYS = ("2026-04-13", "2026-04-14", "2026-04-15")
-PATIENCE = 90_000.0
-LIMIT = 300.0
 
-pytestmark = [pytest.mark.prove, pytest.mark.services, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.prove, pytest.mark.services]
 
 
 @pytest.fixture
@@ -83,7 +82,7 @@ def test_each_run_of_a_backfill_from_the_dialog_reads_its_own_day(
         new = {run: state for run, state in airflow.runs(DAG).items() if run not in known}
         return {run: state for run, state in new.items() if run.startswith("backfill")}
 
-    until(lambda: len(states()) >= 3 and set(states().values()) <= DONE, LIMIT, states)
+    until(lambda: len(states()) >= 3 and set(states().values()) <= DONE, states)
     assert set(states().values()) == {"success"}, states()
     with psycopg.connect(stack.warehouse) as connection:
         read = connection.execute(

@@ -12,16 +12,17 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from bms_provider.provider_info import CONNECTION_FIELDS
 from stack.launcher import Running
+from tests.e2e.conftest import PATIENCE
 
 # The first test waits for the whole start.
-pytestmark = [pytest.mark.services, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.services
 
-RUN_PATIENCE = 180_000.0
 DAYS = ("2026-03-02", "2026-03-04")
 
 
 def test_a_wrong_password_is_refused(browser: Browser, stack: Running) -> None:
     context = browser.new_context(base_url=stack.url)
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.goto("/")
     page.get_by_label("Username").fill(stack.user)
@@ -103,7 +104,7 @@ def test_a_run_triggered_with_its_form_goes_green_and_loads_the_days(
 
     page.goto(f"/dags/invoice_extraction/runs/{run_id}")
     green = page.get_by_role("row").filter(has_text="Success")
-    expect(green).to_have_count(4, timeout=RUN_PATIENCE)  # access, plan, one for each entity
+    expect(green).to_have_count(4)  # access, plan, one for each entity
     with psycopg.connect(stack.warehouse) as connection:
         loaded = connection.execute(
             "select id_entity, window_start::text, window_end::text, rows_read > 0 from bms.step_run"

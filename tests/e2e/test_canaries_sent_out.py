@@ -19,9 +19,8 @@ from tests.e2e.canaries import PHONE, PLANTED, drop, sandbox_of, secrets_of, see
 from tests.e2e.conftest import FOREIGN
 from tests.listeners import Statsd, statsd
 
-pytestmark = [pytest.mark.prove, pytest.mark.timeout(1200)]
+pytestmark = pytest.mark.prove
 
-LIMIT = 300.0
 LOOK = 0.02
 """Seconds between two listings of the files."""
 MIRRORS = ("contact_sync", "consultant_sync", "employee_directory")
@@ -138,7 +137,7 @@ def play_once(api: Airflow, stack: Running, state: str, number: int) -> None:
     inbox.joinpath(f"{state}.csv").write_bytes(drop(state, number))
     known = set(api.runs(ONBOARDING))
     runs = {dag: api.trigger(dag) for dag in FLOWS if dag != ONBOARDING}
-    until(lambda: len(api.runs(ONBOARDING)) > len(known), LIMIT, lambda: runs)
+    until(lambda: len(api.runs(ONBOARDING)) > len(known), lambda: runs)
     [dropped] = set(api.runs(ONBOARDING)) - known
     started = runs | {ONBOARDING: dropped}
     for dag, run in started.items():
@@ -150,7 +149,7 @@ def play_once(api: Airflow, stack: Running, state: str, number: int) -> None:
 
 
 def ended(api: Airflow, dag: str, run: str) -> None:
-    until(lambda: api.runs(dag).get(run) in DONE, LIMIT, lambda: api.why(dag, run))
+    until(lambda: api.runs(dag).get(run) in DONE, lambda: api.why(dag, run))
 
 
 @contextmanager

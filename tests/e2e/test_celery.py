@@ -31,10 +31,10 @@ from tests.deploy.topology import Topology
 from tests.e2e.airflow_api import DONE, Airflow, until
 from tests.support.french_excel import in_letters
 
-pytestmark = [pytest.mark.prove, pytest.mark.services, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.prove, pytest.mark.services]
 
 WORKERS = ("worker-1", "worker-2")
-BUCKET, LIMIT = "bms", 600.0
+BUCKET = "bms"
 SLOTS, TASK_SLOTS = 8, 4
 FIRST, LAST = date(2026, 1, 1), date(2026, 6, 29)
 ROWS = 60
@@ -101,10 +101,10 @@ def topology(store: Any) -> Iterator[Topology]:
 @pytest.fixture(scope="module")
 def airflow(topology: Topology) -> Iterator[Airflow]:
     """Airflow's API, with every DAG listed and unpaused."""
-    until(lambda: _answers(f"{topology.url}/api/v2/monitor/health"), LIMIT, lambda: "no api-server")
+    until(lambda: _answers(f"{topology.url}/api/v2/monitor/health"), lambda: "no api-server")
     password = topology.env["AIRFLOW_ADMIN_PASSWORD"]
     api = Airflow(SimpleNamespace(url=topology.url, user="admin", password=password))  # type: ignore[arg-type]  # all that it asks of a stack
-    until(lambda: dags(api) >= FLOWS.keys(), LIMIT, lambda: api.call("GET", "/importErrors"))
+    until(lambda: dags(api) >= FLOWS.keys(), lambda: api.call("GET", "/importErrors"))
     for dag in FLOWS:
         api.pause(dag, paused=False)
     yield api
@@ -117,7 +117,7 @@ def dags(airflow: Airflow) -> set[str]:
 
 @pytest.fixture(scope="module")
 def sandbox(topology: Topology) -> Sandbox:
-    until(lambda: _answers(f"{topology.sandbox_url}/_sandbox/health"), LIMIT, lambda: "no sandbox")
+    until(lambda: _answers(f"{topology.sandbox_url}/_sandbox/health"), lambda: "no sandbox")
     login = ("compose", "compose", topology.env["BMS_SANDBOX_SECRET"])
     return Sandbox(topology.sandbox_url, Credentials(*login))
 
@@ -156,7 +156,7 @@ def test_a_killed_worker_loses_nothing(
     store.put_object(
         Bucket=BUCKET, Key="root/inbox/employees/new.csv", Body=(HEADER + rows).encode()
     )
-    until(lambda: 5 <= made(sandbox) < ROWS, LIMIT, lambda: airflow.runs("inbox_dispatch"))
+    until(lambda: 5 <= made(sandbox) < ROWS, lambda: airflow.runs("inbox_dispatch"))
     (drop,) = warehouse.execute("select dag_run_id from bms.dropped_file").fetchall()
     other = kill_one_that_runs(topology, airflow, "employee_onboarding", drop[0], "create")
     assert made(sandbox) < ROWS
@@ -164,7 +164,7 @@ def test_a_killed_worker_loses_nothing(
     for container in {victim, other}:
         topology.start("worker", container)
     for dag, each in (("invoice_extraction", run), ("employee_onboarding", drop[0])):
-        until(lambda: airflow.runs(dag)[each] in DONE, LIMIT, lambda: airflow.runs(dag))  # noqa: B023 - asked at once
+        until(lambda: airflow.runs(dag)[each] in DONE, lambda: airflow.runs(dag))  # noqa: B023 - asked at once
         assert airflow.runs(dag)[each] == "success"
 
 
@@ -185,7 +185,7 @@ def kill_one_that_runs(topology: Topology, airflow: Airflow, dag: str, run: str,
             if worker in WORKERS and writes_a_log(topology, worker, dag, task, index)
         ]
 
-    until(lambda: bool(found()), LIMIT, lambda: (airflow.runs(dag), run))
+    until(lambda: bool(found()), lambda: (airflow.runs(dag), run))
     (victim, *_) = found() or [""]
     topology.kill(victim)
     return victim
@@ -255,7 +255,7 @@ def test_every_dag_succeeds(airflow: Airflow) -> None:
     def states() -> dict[str, str]:
         return {dag: airflow.runs(dag)[run] for dag, run in triggered.items()}
 
-    until(lambda: set(states().values()) <= DONE, LIMIT, states)
+    until(lambda: set(states().values()) <= DONE, states)
     assert set(states().values()) == {"success"}, states()
     dispatches = airflow.runs("inbox_dispatch")
     assert dispatches

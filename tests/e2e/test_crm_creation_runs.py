@@ -15,7 +15,6 @@ from tests.e2e.airflow_api import DONE, Airflow, until
 
 FLOWS = {"contacts": "contact_creation", "consultants": "consultant_creation"}
 DISPATCH = "inbox_dispatch"
-LIMIT = 300.0
 SECRET_NAME = "Canari-Zoé"
 HEADS = {
     "contacts": "Nom;Prénom;E-mail;Société;Ville;Domaines\r\n",
@@ -27,7 +26,7 @@ ROWS = {
     "consultants": f"{SECRET_NAME};Alix;alix@canari.example;1988;4;EN\r\n",
 }
 
-pytestmark = [pytest.mark.prove, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.prove
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,7 @@ class Drops:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes((HEADS[inbox] + rows).encode("cp1252"))
         dag = FLOWS[inbox]
-        until(lambda: self._ended(dag, name), LIMIT, lambda: self.airflow.runs(dag))
+        until(lambda: self._ended(dag, name), lambda: self.airflow.runs(dag))
         run = self._run(name)
         assert self.airflow.runs(dag)[run] == "success", self.airflow.why(dag, run)
         found = self.airflow.result(dag, run, "conclude")

@@ -15,9 +15,8 @@ from tests.e2e.airflow_api import DONE, Airflow, until
 
 DAG = "invoice_extraction"
 PARIS = ZoneInfo("Europe/Paris")
-LIMIT = 300.0
 
-pytestmark = [pytest.mark.prove, pytest.mark.timeout(480)]
+pytestmark = pytest.mark.prove
 
 
 def command(stack: Running, *arguments: str) -> str:
@@ -62,7 +61,7 @@ def windows(stack: Running, airflow: Airflow) -> dict[str, list[str]]:
     def ended() -> bool:
         return len(states()) >= 8 and set(states().values()) <= DONE
 
-    until(ended, LIMIT, states)
+    until(ended, states)
     assert set(states().values()) == {"success"}, states()
     with psycopg.connect(stack.warehouse) as connection:
         rows = connection.execute(

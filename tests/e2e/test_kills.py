@@ -35,7 +35,6 @@ DAGS = {
 }
 INBOXES = {"employee": "employees", "contact": "contacts", "consultant": "consultants"}
 STEPPED = ("plan", "enter", "create", "conclude")
-LIMIT = 900.0
 FEWEST_STEPS = 40
 
 pytestmark = [pytest.mark.prove, pytest.mark.timeout(7200)]
@@ -153,7 +152,7 @@ class Play:
             runs.append((cell, self.start(cell)))
         for cell in cells:
             killed = self.folder / f"{cell.name}.killed"
-            until(killed.exists, LIMIT, lambda cell=cell: f"{cell} was never killed")
+            until(killed.exists, lambda cell=cell: f"{cell} was never killed")
             if cell.restart == "clear":
                 self.clear(cell)
             elif cell.restart == "redrop":
@@ -193,7 +192,7 @@ class Play:
         def states() -> dict[str, str]:
             return {run: self.airflow.runs(DAGS[cell.resource])[run] for cell, run in runs}
 
-        until(lambda: set(states().values()) <= DONE, LIMIT, states)
+        until(lambda: set(states().values()) <= DONE, states)
         return [f"{run} {state}" for run, state in states().items() if state != "success"]
 
     def drop_of(self, cell: Cell) -> int:
@@ -206,7 +205,7 @@ class Play:
                 found[:] = connection.execute(query, [f"{cell.name}.csv"]).fetchall()
             return bool(found)
 
-        until(known, LIMIT, lambda: f"{cell} has no drop")
+        until(known, lambda: f"{cell} has no drop")
         return int(found[0][0])
 
     def left(self, cell: Cell) -> list[str]:

@@ -11,13 +11,13 @@ import pytest
 
 from stack.launcher import Running
 from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.support.patience import LONG_S
 
 CONTACTS, CONSULTANTS, EMPLOYEES = "contact_sync", "consultant_sync", "employee_directory"
-LIMIT = 400.0
 SECRET = "Canari-rue-privée"
 COUNTS = {"rows_read", "inserted", "changed", "unchanged", "quarantined", "missing"}
 
-pytestmark = [pytest.mark.prove, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.prove
 
 
 class Mirrors:
@@ -33,7 +33,7 @@ class Mirrors:
         def states() -> list[str]:
             return [self.airflow.runs(dag)[run] for dag, run in begun]
 
-        until(lambda: set(states()) <= DONE, LIMIT, states)
+        until(lambda: set(states()) <= DONE, states)
         assert set(states()) == {"success"}, dict(zip(begun, states(), strict=True))
         return [run for _, run in begun]
 
@@ -48,7 +48,7 @@ class Mirrors:
     def service(self, method: str, path: str, body: Any = None) -> Any:
         """Read or change the service directly."""
         address = f"{self.stack.sandbox}/_sandbox/{path}"
-        answer = httpx.request(method, address, json=body, timeout=30, trust_env=False)
+        answer = httpx.request(method, address, json=body, timeout=LONG_S, trust_env=False)
         assert answer.is_success, answer.text
         return answer.json() if answer.content else None
 
@@ -60,7 +60,7 @@ Restricted = dict[str, tuple[str, dict[str, Any]]]
 def mirrors(stack: Running) -> Iterator[Mirrors]:
     api = Airflow(stack)
     for dag in (CONTACTS, CONSULTANTS, EMPLOYEES):
-        api.unpause(dag, LIMIT)
+        api.unpause(dag)
     yield Mirrors(stack, api)
     for dag in (CONTACTS, CONSULTANTS, EMPLOYEES):
         api.pause(dag, paused=True)
@@ -205,7 +205,7 @@ def reports_its_changes(mirrors: Mirrors, steps: list[int]) -> None:
     def recorded() -> list[tuple[Any, ...]]:
         return mirrors.query(query, steps)
 
-    until(lambda: recorded() == [(len(steps),)], LIMIT, recorded)
+    until(lambda: recorded() == [(len(steps),)], recorded)
 
 
 def test_a_load_of_a_part_is_no_event(mirrors: Mirrors) -> None:

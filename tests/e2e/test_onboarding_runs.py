@@ -13,13 +13,12 @@ from stack.launcher import Running
 from tests.e2e.airflow_api import DONE, Airflow, until
 
 DAG = "employee_onboarding"
-LIMIT = 300.0
 HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n"
 SECRET_NAME = "Canari-Zoé"
 ASKED_FOR = 4.0
 """Seconds before an answer: one that overtakes the task's way into waiting costs a retry."""
 
-pytestmark = [pytest.mark.prove, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.prove
 
 
 def rows(kind: str, count: int) -> str:
@@ -103,7 +102,7 @@ def drops(stack: Running, airflow: Airflow, inbox: Path) -> Drops:
     inbox.mkdir(parents=True, exist_ok=True)
     for name, content in DROPS.items():
         (inbox / f"{name}.csv").write_bytes(content.encode("cp1252"))
-    until(played.ended, LIMIT, lambda: (played.named(), airflow.runs(DAG)))
+    until(played.ended, lambda: (played.named(), airflow.runs(DAG)))
     return played
 
 
@@ -156,9 +155,7 @@ def test_a_refused_plan_can_be_approved_later(
     assert number is not None
     run = airflow.trigger(DAG, drop=number[0])
     ANSWERS["rejected"] = "Approve"
-    until(
-        lambda: drops.ended() and airflow.runs(DAG)[run] in DONE, LIMIT, lambda: airflow.runs(DAG)
-    )
+    until(lambda: drops.ended() and airflow.runs(DAG)[run] in DONE, lambda: airflow.runs(DAG))
     assert airflow.runs(DAG)[run] == "success"
     assert drops.outcome("rejected")["created"] == 3
 
@@ -187,11 +184,11 @@ def test_a_row_in_review_is_decided_in_airflow(
     drops.outcome("few")
     twin = HEADER + rows("few", 1).replace("840000", "849999")
     (inbox / "twin.csv").write_bytes(twin.encode("cp1252"))
-    until(lambda: drops.ended() and "twin" in drops.named(), LIMIT, lambda: airflow.runs(DAG))
+    until(lambda: drops.ended() and "twin" in drops.named(), lambda: airflow.runs(DAG))
     outcome = drops.outcome("twin")
     assert (outcome["created"], outcome["needs_review"]) == (0, 1)
     run = airflow.trigger(DAG, drop=outcome["drop"], line="2", decision="create")
-    until(lambda: airflow.runs(DAG)[run] in DONE, LIMIT, lambda: airflow.runs(DAG))
+    until(lambda: airflow.runs(DAG)[run] in DONE, lambda: airflow.runs(DAG))
     assert airflow.runs(DAG)[run] == "success"
     assert drops.outcome("twin")["created"] == 1
     with psycopg.connect(stack.warehouse) as connection:

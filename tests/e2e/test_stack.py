@@ -10,16 +10,15 @@ from dataclasses import asdict
 
 import psutil
 import psycopg
-import pytest
 
 from bms_provider import pool
 from stack.launcher import Running
 from stack.paths import CHECKOUT
 from stack.processes import find_tagged, until
 from tests.e2e.conftest import FOREIGN
+from tests.support.patience import LONG_S
 
 # The first test includes the start of the stack.
-pytestmark = pytest.mark.timeout(400)
 
 
 def test_stack_file_is_private_and_its_details_are_valid(stack: Running) -> None:
@@ -79,7 +78,7 @@ def test_second_start_fails_with_the_address_of_the_first(stack: Running) -> Non
     assert stack.url in second.stdout
     assert stack.paths.stack_file.exists()
     # On a busy machine a health request may time out.
-    assert until(lambda: stack.api.health().get("scheduler", {}).get("status") == "healthy", 30)
+    assert until(lambda: stack.api.health().get("scheduler", {}).get("status") == "healthy", LONG_S)
 
 
 def command_line(process: psutil.Process) -> list[str]:

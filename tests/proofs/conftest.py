@@ -72,7 +72,7 @@ def drop(sandbox: Sandbox, here: WarehouseServer) -> Drop:
         engine = database.connect(uri)
         number = claim.claim_file(engine, "employee", FoundFile("a.csv", len(FILE), "1")).id
         engine.dispose()
-        service = replace(flows.service(sandbox.url), timeout=5, backoff_cap=0.02)
+        service = replace(flows.service(sandbox.url), backoff_cap=0.02)
         return Run(uri, service, number, FILE, settings=settings)
 
     return entered

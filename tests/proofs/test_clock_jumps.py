@@ -23,7 +23,7 @@ from tests.proofs.conftest import KEYS, Drop
 from tests.proofs.story import Story
 from tests.support.warehouse_server import WarehouseServer
 
-pytestmark = [pytest.mark.prove, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.prove
 
 Figure = Callable[[str], None]
 JUMPS = (7200.0, -7200.0)

@@ -25,7 +25,7 @@ from tests.proofs.conftest import FILE, Drop
 from tests.proofs.story import Story
 from tests.support.warehouse_server import WarehouseServer
 
-pytestmark = [pytest.mark.prove, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.prove
 
 Figure = Callable[[str], None]
 DEPTH = 5

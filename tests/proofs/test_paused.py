@@ -17,9 +17,10 @@ from stack.processes import until
 from tests.bms_flows.onboarding import grid
 from tests.proofs.conftest import KEYS, Drop
 from tests.proofs.story import Story
+from tests.support.patience import LONG_S
 from tests.support.warehouse_server import WarehouseServer
 
-pytestmark = [pytest.mark.prove, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.prove
 
 Figure = Callable[[str], None]
 
@@ -41,7 +42,7 @@ def run_out(uri: str) -> None:
         with engine.connect() as connection:
             return not connection.scalar(held)
 
-    assert until(ended, 10)
+    assert until(ended, LONG_S)
     engine.dispose()
 
 

@@ -33,7 +33,7 @@ def test_the_program_gets_the_address(tmp_path: Path) -> None:
     program.chmod(0o755)
     opened = browser.open_page(str(program), "http://127.0.0.1:1/bms/")
     assert opened is not None
-    assert opened.wait(timeout=10) == 0
+    assert opened.wait() == 0
     assert seen.read_text() == "http://127.0.0.1:1/bms/\n"
 
 

@@ -41,7 +41,6 @@ def local() -> Iterator[str]:
 
 
 @pytest.mark.prove
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("_start", ["first", "second"])
 def test_the_demo_proves_its_results_in_thirty_lines(_start: str, local: str) -> None:
     """Off a terminal there is no progress; a second demo proves the same in the same folder."""

@@ -13,6 +13,7 @@ import pytest
 
 from stack.postgres import Postgres
 from stack.processes import Children, kill_tagged, until
+from tests.support.patience import LONG_S
 
 
 class Server:
@@ -24,10 +25,10 @@ class Server:
     def start(self) -> None:
         if not self.postgres.exists:
             cluster = self.postgres.init_cluster(self.children)
-            assert until(cluster.finished, 60)
+            assert until(cluster.finished, LONG_S)
             self.postgres.install_cluster()
         self.postgres.start(self.children)
-        assert until(self.postgres.ready, 30)
+        assert until(self.postgres.ready, LONG_S)
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_server_of_a_killed_launcher_is_killed_and_its_files_removed(server: Ser
 
 def test_interrupted_initdb_is_repeated(server: Server) -> None:
     cluster = server.postgres.init_cluster(server.children)
-    assert until((server.postgres.data.with_name("postgres.tmp") / "global").exists, 30)
+    assert until((server.postgres.data.with_name("postgres.tmp") / "global").exists, LONG_S)
     cluster.process.kill()
     cluster.process.wait()
     assert not server.postgres.exists

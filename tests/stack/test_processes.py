@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from stack.processes import TAG_VARIABLE, Children, StackError, find_tagged, kill_tagged, until
+from tests.support.patience import LONG_S
 
 ENVIRONMENT = {"PATH": os.defpath}
 FOREVER = "import time; print('up', flush=True); time.sleep(600)"
@@ -50,7 +51,7 @@ def children(tag: str, tmp_path: Path) -> Children:
 
 def started(children: Children, code: str, tmp_path: Path, name: str = "child") -> psutil.Process:
     child = children.start(name, [sys.executable, "-c", code], ENVIRONMENT, folder=tmp_path)
-    assert until(lambda: "up" in child.log.read_text(), 20)
+    assert until(lambda: "up" in child.log.read_text(), LONG_S)
     return psutil.Process(child.process.pid)
 
 
@@ -93,7 +94,7 @@ def test_next_start_kills_the_processes_of_a_killed_launcher(tag: str, tmp_path:
     command = [sys.executable, "-c", LAUNCHER, tag, str(tmp_path), FOREVER, STUBBORN]
     logs = [tmp_path / f"leftover-{number}.log" for number in range(2)]
     with subprocess.Popen(command) as launcher:  # noqa: S603 - our own code above
-        assert until(lambda: all(log.exists() and "up" in log.read_text() for log in logs), 20)
+        assert until(lambda: all(log.exists() and "up" in log.read_text() for log in logs), LONG_S)
         launcher.kill()
     leftovers = find_tagged(tag)
     assert len(leftovers) == 2

@@ -16,6 +16,7 @@ from sqlalchemy import make_url
 from bms_warehouse import database, migration
 from stack.postgres import Postgres
 from stack.processes import Children, until
+from tests.support.patience import LONG_S
 
 Stop = Literal["fast", "immediate"]
 
@@ -66,20 +67,20 @@ class WarehouseServer:
         assert self._server.child is not None
         process = self._server.child.process
         process.send_signal(signal.SIGINT if how == "fast" else signal.SIGQUIT)
-        process.wait(60)
+        process.wait()
         self._server.stop()  # remove its files
 
     def start(self) -> None:
         """Start the server, which recovers from an abort."""
         self._server.start(self._children)
-        if not until(self._server.ready, 60):
+        if not until(self._server.ready, LONG_S):
             raise RuntimeError("PostgreSQL did not start")
 
     def revive(self) -> None:
         """Wait until a crashed server answers again; start it if it exited."""
         assert self._server.child is not None
         process = self._server.child.process
-        if not until(lambda: process.poll() is not None or self._connects(), 60):
+        if not until(lambda: process.poll() is not None or self._connects(), LONG_S):
             raise RuntimeError("PostgreSQL neither restarted nor exited")
         if process.poll() is not None:
             self._server.stop()  # remove its files
@@ -136,11 +137,11 @@ def warehouse_server() -> Iterator[WarehouseServer]:
     children = Children(mark, folder)
     server = Postgres(folder / "data", mark)
     try:
-        if server.init_cluster(children).process.wait(timeout=120):
+        if server.init_cluster(children).process.wait():
             raise RuntimeError("PostgreSQL's data folder could not be made")
         server.install_cluster()
         server.start(children)
-        if not until(server.ready, 60):
+        if not until(server.ready, LONG_S):
             raise RuntimeError("PostgreSQL did not start")
         yield WarehouseServer(server, children, folder)
     finally:

@@ -114,12 +114,12 @@ def serving() -> Iterator[ListedInvoices]:
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    ready.wait(10)
+    ready.wait()
     try:
         yield service
     finally:
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
+        thread.join()
 
 
 @dataclass
@@ -176,7 +176,6 @@ class Company:
             client_id="client",
             application_id="application",
             secret="secret",
-            timeout=5,
             backoff_cap=0.02,
             trust_env=False,
         )

@@ -23,6 +23,7 @@ from stack.processes import until
 from tests.bms_flows.onboarding.conftest import Drop
 from tests.bms_flows.onboarding.crm import TWO, people
 from tests.bms_flows.onboarding.onboarding import TODAY, Run, onboard
+from tests.support.patience import LONG_S
 
 ALICE = "Girard;Alice;alice@depot.example;06 00 00 00 03;Dépôt SA;"
 
@@ -254,7 +255,7 @@ def test_an_id_that_was_returned_before_its_record_exists_is_waited_for(
 
     with ThreadPoolExecutor() as threads:
         ending = threads.submit(onboard, replace(this, settings=brisk))
-        assert until(waited, 30)
+        assert until(waited, LONG_S)
         sandbox.advance(60)
         outcomes = ending.result()
     assert ended(outcomes) == {"adopted": 2}

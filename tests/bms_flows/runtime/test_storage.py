@@ -39,7 +39,7 @@ def bucket() -> Iterator[UPath]:
     }
     root = UPath("s3://storage", **options)
     urllib.request.urlopen(
-        urllib.request.Request(f"http://{host}:{port}/storage", method="PUT"), timeout=10
+        urllib.request.Request(f"http://{host}:{port}/storage", method="PUT")
     ).close()
     yield root
     server.stop()

@@ -52,5 +52,5 @@ def supervised(
         yield supervisor
     finally:
         ours.close()
-        thread.join(10)
+        thread.join()
         theirs.close()
