@@ -121,6 +121,10 @@ class Process:
         await self._step()
         return await self._service.read_all(scopes, at)
 
+    def list_of(self, values: Mapping[str, Any]) -> str:
+        """Return the name of the list that shows a new record."""
+        return self._service.list_of(values)
+
     async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
         """Return what the service lists now."""
         await self._step()

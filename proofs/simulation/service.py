@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
@@ -71,6 +71,8 @@ class SimulatedService:
     """POSTs that came while another of the same key was in flight."""
     made: int = 0
     """Records made so far; ids are never used again."""
+    entities: Collection[int] = ()
+    """The entities of the connection."""
 
     resource = EMPLOYEE
     identity = IDENTITY
@@ -79,7 +81,11 @@ class SimulatedService:
     async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
         """Return what the lists show by now."""
         await asyncio.sleep(min(self.latency, 0.5))
-        return self.snapshot(scopes, at)
+        return self.snapshot({*scopes, *self.entities}, at)
+
+    def list_of(self, values: Mapping[str, Any]) -> str:
+        """Return the list of the entity."""
+        return str(values["id_entity"])
 
     async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
         """Return what the lists of a snapshot show by now."""

@@ -24,6 +24,7 @@ from bms_flows.contract.finding import Finding, undetermined
 from bms_flows.contract.replies import Reply, ask
 from bms_flows.contract.store import store
 from bms_flows.contract.tokens import expires_in_unit
+from bms_flows.contract.visibility import created_on_order
 from bms_flows.runtime import step_log
 from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.settings import FlowSettings
@@ -45,6 +46,7 @@ async def run_probe(
         async with client:
             findings = await Probe(client, entities, flow.settings, today).run()
         with flow.warehouse.begin() as connection:
+            findings.append(created_on_order(connection))
             names = store(connection, findings, step, step_run_id)
             step_log.finish(
                 connection,

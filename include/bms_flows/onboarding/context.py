@@ -1,6 +1,5 @@
 """Composition of an onboarding: warehouse, service, rules and settings of one resource."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,8 +24,6 @@ class OnboardingContext:
     remote: Remote
     rules: Rules
     settings: OnboardingSettings
-    entities: Collection[int] = ()
-    """The entities of the connection; employees are matched across all of them."""
 
     @property
     def resource(self) -> Resource:
@@ -46,7 +43,7 @@ class OnboardingContext:
     def snapshots(self, drop_id: int, sheet: Sheet) -> DropSnapshots:
         """Return the snapshots of a drop."""
         return DropSnapshots(
-            self.warehouse, self.ledger, self.remote, self.settings, self.entities, drop_id, sheet
+            self.warehouse, self.ledger, self.remote, self.settings, drop_id, sheet
         )
 
     def applier(self) -> Applier:

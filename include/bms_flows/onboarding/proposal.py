@@ -174,7 +174,8 @@ async def _plan_of_released(
         for line, entry in chosen.by_line.items()
     )
     bound = PlanInputs(chosen.plan_id, decision.run, "", onboarding.rules.version)
-    return Plan(onboarding.resource.name, bound, tuple(rows), chosen.headcount)
+    scopes = (chosen.headcount, chosen.empty_scopes)
+    return Plan(onboarding.resource.name, bound, tuple(rows), *scopes)
 
 
 def changes_since_approval(approved: Mapping[str, str], plan: Plan) -> tuple[ApprovalReason, ...]:

@@ -81,10 +81,9 @@ class OnboardingRun:
 
         async def with_clients() -> T:
             async with reader, writer:
-                remote = REMOTES[self.resource](reader, writer, settings)
+                remote = REMOTES[self.resource](reader, writer, settings, connection.entities)
                 warehouse, rules = self.flow.warehouse, rules_of(self.resource)
-                context = OnboardingContext(warehouse, remote, rules, settings, connection.entities)
-                return await work(context)
+                return await work(OnboardingContext(warehouse, remote, rules, settings))
 
         try:
             return asyncio.run(with_clients())

@@ -171,8 +171,8 @@ async def _on_a_bench(engine: Engine, run: Run) -> list[RowOutcome]:
     resource = REMOTES[run.resource].resource
     sheet = read(run.content, "drop.csv", resource)
     async with Client(run.service) as reader, Client(replace(run.service, attempts=1)) as writer:
-        remote = REMOTES[run.resource](reader, writer, run.settings)
-        bench = OnboardingContext(engine, remote, rules.read(resource), run.settings, run.entities)
+        remote = REMOTES[run.resource](reader, writer, run.settings, run.entities)
+        bench = OnboardingContext(engine, remote, rules.read(resource), run.settings)
         return await carried_through(bench, run.drop_id, sheet, Kept(run.kept))
 
 

@@ -738,6 +738,27 @@ def test_released_rows_need_the_approval_that_planned_rows_need(
         assert ended["created" if approved else "needs_review"] == 4
 
 
+@pytest.mark.usefixtures("warehouse")
+def test_a_released_row_of_an_entity_without_employees_needs_approval(
+    sandbox: Sandbox, data_root: Path, doubtful: str, connect: Callable[..., None]
+) -> None:
+    """A list without any record may be a failure."""
+    given = sandbox.credentials
+    connect(
+        host=sandbox.url,
+        login=given.client_id,
+        password=given.secret,
+        extra={"application_id": given.application_id, "entities": "1, 3"},
+    )
+    assert all(row["id_entity"] != 3 for row in sandbox.rows("employees"))
+    file = data_root / "inbox" / "employees" / "mars.csv"
+    file.write_text(HEADER + doubtful.replace(";1;", ";3;", 1))
+    with run("manual__1", path="mars.csv"):
+        assert carry_through(creation.plan("employee"))["needs_review"] == 1
+    with run("manual__2", drop=1, line="2", decision="create"):
+        assert creation.plan("employee")["ask"]
+
+
 @pytest.mark.usefixtures("warehouse", "doubtful")
 def test_released_rows_count_towards_the_limit_of_the_day(
     data_root: Path, monkeypatch: pytest.MonkeyPatch

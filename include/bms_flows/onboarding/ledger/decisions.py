@@ -8,7 +8,14 @@ from datetime import datetime
 
 import msgspec
 
-from bms_flows.onboarding.ledger.entry import RELEASED, Entry, InvalidTransition, State, Transition
+from bms_flows.onboarding.ledger.entry import (
+    LISTS_INCOMPLETE,
+    RELEASED,
+    Entry,
+    InvalidTransition,
+    State,
+    Transition,
+)
 from bms_flows.onboarding.ledger.transitions import adopted
 
 
@@ -25,7 +32,9 @@ def adopt_candidate(
 def retry_after_review(entry: Entry, *, who: str, run: str) -> Transition:
     """Apply a reviewer's decision, made in DAG run `run`, that no record exists.
 
-    Allows one more attempt if none is left, and dismisses the candidates that the reviewer saw.
+    Allows one more attempt if none is left, and dismisses the candidates that the reviewer saw. A row
+    that waited because the lists are incomplete keeps this reason, so that it is sent although they
+    still are.
     """
     if entry.state is not State.REVIEW:
         raise InvalidTransition
@@ -34,7 +43,7 @@ def retry_after_review(entry: Entry, *, who: str, run: str) -> Transition:
         state=State.READY,
         max_attempts=max(entry.max_attempts, entry.attempt + 1),
         empty_lookups=0,
-        reason=None,
+        reason=entry.reason if entry.reason == LISTS_INCOMPLETE else None,
         candidates=(),
         dismissed=tuple(dict.fromkeys([*entry.dismissed, *entry.candidates])),
     )

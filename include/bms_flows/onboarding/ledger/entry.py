@@ -33,6 +33,8 @@ FINAL: Final = frozenset({*EXISTING, State.REJECTED, State.GIVEN_UP})
 
 EXISTED: Final = "existed"
 """Evidence code of a record that existed before the row was sent."""
+LISTS_INCOMPLETE: Final = "lists_incomplete"
+"""Reason: the lists lack records that the service has, so they prove nothing."""
 RELEASED: Final[Mapping[str, None]] = {"owner": None, "leased_until": None, "checked_at": None}
 """Fields of a row that no worker holds."""
 

@@ -139,8 +139,11 @@ def record_doubtful_check(entry: Entry, *, owner: str, doubt: str) -> Transition
 
 
 def recently_checked(entry: Entry, *, now: datetime, max_age: timedelta) -> bool:
-    """Return whether the last check is at most `max_age` old."""
-    return entry.checked_at is not None and now - entry.checked_at <= max_age
+    """Return whether the last check is at most `max_age` old.
+
+    A check in the future is not: the database's clock was put back, so its age is unknown.
+    """
+    return entry.checked_at is not None and timedelta() <= now - entry.checked_at <= max_age
 
 
 def intend(

@@ -83,7 +83,8 @@ def _save(connection: Connection, drop_id: int, plan: Plan, decision: ApprovalDe
             id=plan.id,
             resource=plan.resource,
             state="made",
-            bound=asdict(plan.bound) | {"headcount": plan.headcount},
+            bound=asdict(plan.bound)
+            | {"headcount": plan.headcount, "empty_scopes": plan.empty_scopes},
             counts=plan.counts,
             breaches=[asdict(breach) for breach in decision.breaches],
             creates=plan.creates,

@@ -84,6 +84,7 @@ class ChosenRows:
 
     plan_id: str
     headcount: int
+    empty_scopes: int
     by_line: Mapping[int, Row[*tuple[Any, ...]]]
 
     @property
@@ -126,7 +127,7 @@ def choose_rows(
         raise InvalidDecision(f"no such line {_not_waiting(drop_id)}")
     if lines is EVERY_LINE and decision.choice == CREATE:
         _require_one_reason(chosen)
-    return ChosenRows(plan.id, plan.bound["headcount"], chosen)
+    return ChosenRows(plan.id, plan.bound["headcount"], plan.bound.get("empty_scopes", 0), chosen)
 
 
 async def decide_review(

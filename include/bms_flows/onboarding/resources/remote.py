@@ -93,8 +93,13 @@ class Remote(Protocol):
     async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
         """Read all records of the given scopes, in any state; unknown scopes are skipped.
 
-        `at` is the database's time before the first request.
+        The entities of the connection are always read, so that rows are compared across entities:
+        raises `ScopeUnlisted` if the service has no list of one. `at` is the database's time before
+        the first request.
         """
+
+    def list_of(self, values: Mapping[str, Any]) -> str:
+        """Return the name of the list that shows a new record with these values."""
 
     async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
         """Return a snapshot with the records that are new in its lists."""

@@ -1,7 +1,7 @@
 """Employees, contacts and consultants in the service: list, read, create (operations 2 to 4, 6 to 11)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, ClassVar, Final
@@ -20,7 +20,12 @@ from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.employee import EMPLOYEE, EMPLOYEE_IDENTITY
 from bms_flows.onboarding.resources.evidence import ServiceRecord, contradicted
 from bms_flows.onboarding.resources.match_rules import Identity
-from bms_flows.onboarding.resources.remote import Created, IdUnconfirmed, OnId
+from bms_flows.onboarding.resources.remote import (
+    Created,
+    IdUnconfirmed,
+    OnId,
+    require_scopes,
+)
 from bms_flows.onboarding.resources.snapshot import ListState, Snapshot
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.list_reader import FetchPage
@@ -30,28 +35,40 @@ class Employees:
     """Employees by entity.
 
     `writer` sends creations and must be a separate client with `attempts=1`: a client with retries
-    would send after the time limit of a creation.
+    would send after the time limit of a creation. `entities` are the entities of the connection.
     """
 
     resource: Final = EMPLOYEE
     identity: Final = EMPLOYEE_IDENTITY
     create_endpoint: Final = "create_employee"
 
-    def __init__(self, reader: Client, writer: Client, _: OnboardingSettings | None = None) -> None:
+    def __init__(
+        self,
+        reader: Client,
+        writer: Client,
+        _: OnboardingSettings | None = None,
+        entities: Collection[int] = (),
+    ) -> None:
         self._reader = reader
         self._writer = writer
+        self._entities = frozenset(entities)
         self._seen: dict[tuple[int, bytes], ServiceRecord] = {}
 
     async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
-        """Read all employees of the entities, including standby and former employees."""
+        """Read all employees, including standby and former employees, of `scopes` and the connection."""
         lists: dict[str, ListState] = {}
         records: dict[str, ServiceRecord] = {}
-        for entity in sorted(set(scopes)):
+        for entity in sorted(self._entities.union(scopes)):
             with suppress(NotFound):
                 found = await self._list(entity)
                 lists[str(entity)] = ListState.of(found.values())
                 records |= found
-        return Snapshot(taken_at=at, lists=lists, records=records)
+        snapshot = Snapshot(taken_at=at, lists=lists, records=records)
+        return require_scopes(snapshot, self._entities)
+
+    def list_of(self, values: Mapping[str, Any]) -> str:
+        """Return the list of the entity."""
+        return str(values["id_entity"])
 
     async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
         """Read the lists of a snapshot again; one request returns a whole list.
@@ -167,6 +184,10 @@ class Crm(ABC):
         read = {each.name: await each.whole() for each in self._lists()}
         return _merged(empty, at, read)
 
+    def list_of(self, values: Mapping[str, Any]) -> str:  # noqa: ARG002 - as of `Remote`
+        """Return the list that shows new records."""
+        return next(iter(self._fetches()))
+
     async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
         """Read the new records of each list; read the whole list if they can't be determined."""
         read = {}
@@ -236,7 +257,11 @@ class Contacts(Crm):
     create_endpoint = "create_contact"
 
     def __init__(
-        self, reader: Client, writer: Client, settings: OnboardingSettings | None = None
+        self,
+        reader: Client,
+        writer: Client,
+        settings: OnboardingSettings | None = None,
+        _: Collection[int] = (),
     ) -> None:
         settings = settings or OnboardingSettings()
         own = contact(settings.phone_region)
@@ -267,7 +292,11 @@ class Consultants(Crm):
     create_endpoint = "create_consultant"
 
     def __init__(
-        self, reader: Client, writer: Client, settings: OnboardingSettings | None = None
+        self,
+        reader: Client,
+        writer: Client,
+        settings: OnboardingSettings | None = None,
+        _: Collection[int] = (),
     ) -> None:
         settings = settings or OnboardingSettings()
         own = consultant(settings.phone_region)

@@ -4,10 +4,12 @@ A record is absent only if the same read shows what the lists can show only when
 The service may list records late, answer from a replica, or answer an empty list:
 
 - Before any send, the lists must have the records of an earlier snapshot and the records of our own
-  confirmed creates. A record that the service no longer has, deleted or keeps in another list does
-  not count.
-- After an ambiguous outcome, the lists must in addition show a later record: one that was created
-  after the attempt ended. The interface leaves format and zone of `created_on` open, so its offset to
+  confirmed creates. A record that the service no longer has, deleted or moved to another list does
+  not count; but lists that lack most of the snapshot prove nothing, even if the service answers 404
+  for each record.
+- After an ambiguous outcome, the list of the row must in addition show a later record: one that was
+  created after the attempt ended. A record of another list proves nothing: each list is a response of
+  its own, perhaps of another replica. The interface leaves format and zone of `created_on` open, so its offset to
   the machine's clock is learned from our own confirmed creates. Without an offset only our own creates
   count.
 """
@@ -20,10 +22,8 @@ import msgspec
 
 from bms.dates import parse_datetime
 from bms_flows.onboarding.ledger.entry import BootTime, Entry
-from bms_flows.onboarding.resources.evidence import ServiceRecord
+from bms_flows.onboarding.resources.snapshot import Snapshot
 
-INCOMPLETE: Final = "lists_incomplete"
-"""Code: the lists lack records that the service has."""
 UNPROVEN: Final = "absence_not_proven"
 """Code: no record shows that the lists are up to date."""
 
@@ -68,29 +68,32 @@ def learned_offset(own: Iterable[tuple[Entry, str | None]], in_flight: timedelta
 
 
 def up_to_date_until(
-    records: Iterable[ServiceRecord],
-    own: Mapping[str, Entry],
-    clock: BootTime,
-    in_flight: timedelta,
-) -> float:
-    """Return the time since boot until which the lists that show `records` are up to date.
+    shown: Snapshot, own: Mapping[str, Entry], clock: BootTime, in_flight: timedelta
+) -> dict[str, float]:
+    """Return the time since boot until which each list is up to date: that of its latest creation.
 
-    This is the time of the latest creation. `own` are confirmed creates of this boot by remote id.
+    `own` are confirmed creates of this boot by remote id.
     """
-    shown = {known.remote_id: known.created_on for known in records}
-    ours = [(entry, shown[each]) for each, entry in own.items() if each in shown]
-    latest = max((entry.intended_s or NEVER for entry, _ in ours), default=NEVER)
     recent = [
-        (entry, text)
-        for entry, text in ours
-        if clock.seconds - (entry.intended_s or NEVER) <= LEARNED_WITHIN_S
+        (entry, shown.records[each].created_on)
+        for each, entry in own.items()
+        if each in shown.records and clock.seconds - (entry.intended_s or NEVER) <= LEARNED_WITHIN_S
     ]
     offset = learned_offset(recent, in_flight)
-    if offset is None:
-        return latest
-    # A value in the future is no time of creation.
-    others = (offset.earliest(text) for each, text in shown.items() if each not in own)
-    return max([latest, *(each for each in others if each <= clock.seconds)])
+
+    def created(remote_id: str) -> float:
+        if remote_id in own:
+            return own[remote_id].intended_s or NEVER
+        known = shown.records.get(remote_id)
+        if offset is None or known is None:
+            return NEVER
+        earliest = offset.earliest(known.created_on)
+        return earliest if earliest <= clock.seconds else NEVER  # no creation is in the future
+
+    return {
+        name: max(map(created, state.fingerprints), default=NEVER)
+        for name, state in shown.lists.items()
+    }
 
 
 def proves_absence(entry: Entry, clock: BootTime, until: float) -> bool:
@@ -99,20 +102,15 @@ def proves_absence(entry: Entry, clock: BootTime, until: float) -> bool:
     return entry.boot_id == clock.boot and ended is not None and ended < until
 
 
-def missing(
-    earlier: Iterable[Collection[str]], confirmed: Iterable[str], shown: Collection[str]
-) -> Sequence[str]:
-    """Return the ids of earlier snapshots and of confirmed creates that the lists lack."""
-    return sorted({each for ids in (*earlier, confirmed) for each in ids}.difference(shown))
+def sample(missing: Collection[str]) -> Sequence[str]:
+    """Return some of the missing records, evenly from the oldest to the newest id."""
+    ids = sorted(missing, key=lambda each: (len(each), each))
+    return ids[:: -(-len(ids) // SAMPLE) or 1]
 
 
-def is_incomplete(existing: int, lacking: int, earlier: int) -> bool:
-    """Return whether lists that lack records prove nothing.
-
-    `existing` of the sampled records exist in the service and belong to a list that was read; the lists
-    lack `lacking` of the `earlier` records of the rows' snapshots.
-    """
-    return existing > 0 or (lacking > SAMPLE and 2 * lacking > earlier)
+def lacks_most(lacking: int, earlier: int) -> bool:
+    """Return whether lists that lack `lacking` of `earlier` records prove nothing."""
+    return 2 * lacking > earlier
 
 
 def _seconds(created_on: str | None) -> float | None:

@@ -13,7 +13,7 @@ from bms_flows.onboarding.ledger.store import Ledger
 from bms_flows.onboarding.planning.view import match_keys_of
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.match_rules import Identity, rules_version
-from bms_flows.onboarding.resources.remote import Remote, require_scopes
+from bms_flows.onboarding.resources.remote import Remote
 from bms_flows.onboarding.resources.snapshot import Snapshot
 from bms_flows.onboarding.settings import OnboardingSettings
 
@@ -27,27 +27,19 @@ def scopes_of(identity: Identity, sheet: Sheet) -> frozenset[Any]:
 
 @dataclass(frozen=True)
 class DropSnapshots:
-    """The snapshots of one drop; `entities` are the entities of the connection."""
+    """The snapshots of one drop."""
 
     engine: Engine
     ledger: Ledger
     remote: Remote
     settings: OnboardingSettings
-    entities: Collection[int]
     drop_id: int
     sheet: Sheet
 
     async def take(self) -> Snapshot:
-        """Read all lists: the scopes that the rows name, and all entities of the connection.
-
-        Raises `ScopeUnlisted` for an entity of the connection: without its list no row is compared
-        across entities.
-        """
+        """Read all lists that rows are compared with."""
         at = await self.ledger.now()
-        identity = self.remote.identity
-        required = {*self.entities} if identity.scope is not None else set[Any]()
-        scopes = scopes_of(identity, self.sheet) | required
-        return require_scopes(await self.remote.read_all(scopes, at), required)
+        return await self.remote.read_all(scopes_of(self.remote.identity, self.sheet), at)
 
     async def refresh(self) -> Snapshot:
         """Return the latest stored snapshot plus new records; take a snapshot if none is stored."""

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from bms_flows.onboarding.ledger import transitions
-from bms_flows.onboarding.ledger.entry import EXISTED, BootTime, Entry, State
+from bms_flows.onboarding.ledger.entry import EXISTED, LISTS_INCOMPLETE, BootTime, Entry, State
 from bms_flows.onboarding.ledger.store import Ledger, RemoteIdConflict, Step
 from bms_flows.onboarding.planning.matching import by_rules
 from bms_flows.onboarding.resources.evidence import (
@@ -101,15 +101,22 @@ class ServiceCheck:
                 clear.append(number)
             else:
                 await self._record(number, verdict)
-        if clear and await self._incomplete(rows, shown):
+        # A reviewer may send a row although the lists are incomplete.
+        decided = {n for n in clear if rows[n][0].reason == LISTS_INCOMPLETE}
+        if len(decided) < len(clear) and await self._incomplete(rows, shown):
+            await self._mark_checked(decided, shown)
+            clear = [number for number in clear if number not in decided]
             doubtful = partial(
-                transitions.record_doubtful_check, owner=self._owner, doubt=absence.INCOMPLETE
+                transitions.record_doubtful_check, owner=self._owner, doubt=LISTS_INCOMPLETE
             )
             await self._ledger.change(clear, lambda entry, _: doubtful(entry))
             return False
-        checked = partial(transitions.record_check, owner=self._owner, checked_at=shown.taken_at)
-        await self._ledger.change(clear, lambda entry, _: checked(entry))
+        await self._mark_checked(clear, shown)
         return True
+
+    async def _mark_checked(self, rows: Collection[int], shown: Snapshot) -> None:
+        checked = partial(transitions.record_check, owner=self._owner, checked_at=shown.taken_at)
+        await self._ledger.change(rows, lambda entry, _: checked(entry))
 
     async def by_returned_ids(self, rows: Rows) -> Rows:
         """Settle UNKNOWN rows whose returned id is now readable; return the remaining rows."""
@@ -153,20 +160,19 @@ class ServiceCheck:
         clock = self._clock()
         shown = await self._refresh(rows)
         verdicts = await self._verdicts(rows, shown)
-        doubt, until = None, absence.NEVER
+        doubt, until = None, dict[str, float]()
         if any(isinstance(verdict, NothingFound) for verdict in verdicts.values()):
             own = await self._ledger.confirmed(clock.boot)
-            until = absence.up_to_date_until(
-                shown.records.values(), own, clock, self._settings.in_flight
-            )
+            until = absence.up_to_date_until(shown, own, clock, self._settings.in_flight)
             if await self._incomplete(rows, shown):
-                doubt = absence.INCOMPLETE
+                doubt = LISTS_INCOMPLETE
         for number, verdict in verdicts.items():
-            entry = rows[number][0]
+            entry, body = rows[number]
             if not isinstance(verdict, NothingFound):
                 await self._record(number, verdict)
                 continue
-            proven = absence.proves_absence(entry, clock, until)
+            list_until = until.get(self._remote.list_of(body), absence.NEVER)
+            proven = absence.proves_absence(entry, clock, list_until)
             code = doubt or (None if proven else absence.UNPROVEN)
             step = self._empty_lookup(shown.taken_at, clock, code)
             await self._ledger.change([number], step)
@@ -195,17 +201,16 @@ class ServiceCheck:
             if (entry.in_flight_until_s or settled) < settled
         )
         listed = {each for state in shown.lists.values() for each in state.fingerprints}
-        lacking = absence.missing([earlier], confirmed, listed)
-        existing = 0
-        for remote_id in lacking[: absence.SAMPLE]:
+        lacking, explained = earlier - listed, 0
+        for remote_id in absence.sample(lacking.union(confirmed) - listed):
             record = await self._remote.read(remote_id)
-            existing += record is not None and self._belongs(self._remote.known(record), shown)
-        return absence.is_incomplete(existing, len(earlier - listed), len(earlier))
-
-    def _belongs(self, known: ServiceRecord, shown: Snapshot) -> bool:
-        """Return whether the lists that were read should have a record."""
-        scope = self._remote.identity.scope_of(known.values)
-        return not known.deleted and (scope is None or str(scope) in shown.lists)
+            if record is None:
+                continue
+            known = self._remote.known(record)
+            if not known.deleted and self._remote.list_of(known.values) in shown.lists:
+                return True
+            explained += remote_id in lacking
+        return absence.lacks_most(len(lacking) - explained, len(earlier))
 
     async def _refreshed(self, rows: Rows) -> tuple[Snapshot, timedelta]:
         shown = await self._refresh(rows)

@@ -67,6 +67,7 @@ def test_an_intent_numbers_the_attempt_and_limits_its_time_in_flight() -> None:
         {"attempt": 5},
         {"checked_at": None},
         {"checked_at": NOW - AGE - timedelta(microseconds=1)},
+        {"checked_at": NOW + timedelta(microseconds=1)},
         *({"state": state} for state in State if state is not State.READY),
     ],
     ids=str,

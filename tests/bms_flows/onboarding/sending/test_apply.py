@@ -419,6 +419,29 @@ def test_a_created_record_that_an_hr_user_deletes_later_delays_no_other_row() ->
     play(main())
 
 
+def test_a_later_record_of_another_list_proves_no_absence() -> None:
+    """Each entity's list is its own response, perhaps of another replica."""
+
+    class StaleList(SimulatedService):
+        """The list of entity 2 is an hour late."""
+
+        def listed(self) -> list[Record]:
+            late = now() - timedelta(hours=1)
+            shown = super().listed()
+            return [r for r in shown if r.known.values["id_entity"] == 1 or r.exists_from < late]
+
+    async def main() -> None:
+        ledger, service = MemoryLedger(), StaleList(drawn(Random(1), {"lost": 1}))
+        others = await confirmed_one(ledger, service)
+        row = ledger.add(person(1, id_entity=2), snapshot=service.snapshot([1, 2], now()))
+        await applier(Process(ledger, service), SETTINGS).apply([row])
+        others.cancel()
+        assert not service.doubles()
+        assert ledger.rows[row].reason == "absence_not_proven"
+
+    play(main())
+
+
 @pytest.mark.parametrize("seed", range(300))
 def test_no_fault_duplicates_or_loses_a_row(seed: int) -> None:
     """Workers, kills, stops, every fate, lags within the settle time; from one seed."""

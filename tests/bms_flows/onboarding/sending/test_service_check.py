@@ -167,26 +167,72 @@ def test_a_record_that_another_row_claimed_is_a_candidate() -> None:
     play(main())
 
 
-def test_lists_without_records_that_the_service_returns_prove_nothing() -> None:
-    class Emptied(SimulatedService):
-        def listed(self) -> list[Record]:
-            return []
+class Emptied(SimulatedService):
+    """Its lists lack all records, and it returns the details of `readable` records."""
 
-        async def read(self, remote_id: str) -> ServiceRecord | None:
-            return next((r.known for r in self.records if r.known.remote_id == remote_id), None)
+    readable = True
+
+    def listed(self) -> list[Record]:
+        return []
+
+    async def read(self, remote_id: str) -> ServiceRecord | None:
+        found = (r.known for r in self.records if r.known.remote_id == remote_id)
+        return next(found, None) if self.readable else None
+
+
+def emptied(people: int, *, readable: bool) -> tuple[MemoryLedger, Emptied]:
+    """Return a row planned while the lists showed some records, and the service that lost them."""
+    ledger, service = MemoryLedger(), Emptied(lambda: "good")
+    service.readable = readable
+    for n in range(7, 7 + people):
+        service.type_in(person(n), n)
+    shown = [each.known for each in SimulatedService.listed(service)]
+    ledger.add(
+        person(1), snapshot=Snapshot(taken_at=now(), lists={"1": ListState.of(shown)}, records={})
+    )
+    return ledger, service
+
+
+@pytest.mark.parametrize("readable", [True, False])
+@pytest.mark.parametrize("people", [1, 3])
+def test_lists_that_lack_all_earlier_records_prove_nothing(people: int, readable: bool) -> None:
+    """A service that answers 404 for every record of the plan is more likely wrong than emptied."""
 
     async def main() -> None:
-        ledger, service = MemoryLedger(), Emptied(lambda: "good")
-        service.type_in(person(7), 7)
-        shown = SimulatedService.listed(service)[0].known
-        taken = Snapshot(taken_at=now(), lists={"1": ListState.of([shown])}, records={})
-        row = ledger.add(person(1), snapshot=taken)
-        await applier(Process(ledger, service), SETTINGS).apply([row])
-        assert (ledger.rows[row].state, ledger.rows[row].reason) == (
-            State.REVIEW,
-            "lists_incomplete",
-        )
+        ledger, service = emptied(people, readable=readable)
+        await applier(Process(ledger, service), SETTINGS).apply([1])
+        entry = ledger.rows[1]
+        assert (entry.state, entry.reason) == (State.REVIEW, "lists_incomplete")
         assert not service.sent
+
+    play(main())
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_a_few_deleted_or_moved_records_do_not_count(moved: bool) -> None:
+    async def main() -> None:
+        ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
+        for n in range(7, 10):
+            service.type_in(person(n), n)
+        row = ledger.add(person(1), snapshot=service.snapshot([1], now()))
+        if moved:
+            for record in service.records:
+                service.change(record, person(record.who, id_entity=2))
+        else:
+            del service.records[0]
+        await applier(Process(ledger, service), SETTINGS).apply([row])
+        assert ledger.rows[row].state is State.CREATED
+
+    play(main())
+
+
+def test_a_reviewer_may_send_a_row_although_the_lists_stay_incomplete() -> None:
+    async def main() -> None:
+        ledger, service = emptied(1, readable=True)
+        await applier(Process(ledger, service), SETTINGS).apply([1])
+        ledger.rows[1] = decisions.retry_after_review(ledger.rows[1], who="ada", run="r").entry
+        await applier(Process(ledger, service), SETTINGS).apply([1])
+        assert ledger.rows[1].state is State.CREATED
 
     play(main())
 
@@ -248,6 +294,21 @@ def test_after_an_upgrade_the_lists_of_all_entities_are_read_again() -> None:
         await applier(Process(ledger, service), SETTINGS).apply([row])
         entry = ledger.rows[row]
         assert (entry.state, entry.reason) == (State.REVIEW, "same_name_and_number")
+        assert service.sent == []
+
+    play(main())
+
+
+def test_a_row_without_a_snapshot_is_compared_with_all_entities_of_the_connection() -> None:
+    """The row's own entity would not show the person whom another entity employs."""
+
+    async def main() -> None:
+        ledger = MemoryLedger()
+        service = SimulatedService(lambda: "good", entities=(1, 2))
+        row = ledger.add(person(1))
+        service.type_in(person(1, id_entity=2, start_date="2020-01-06"), 1001)
+        await applier(Process(ledger, service), SETTINGS).apply([row])
+        assert ledger.rows[row].reason == "same_name_and_number"
         assert service.sent == []
 
     play(main())

@@ -1,0 +1,47 @@
+"""Order of new records and of their `created_on`, observed by two loads of a mirror."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from bms.settings import ClientSettings
+from bms_flows.contract.visibility import NAME, created_on_order
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.mirror.environment import Mirror
+
+IN_ORDER = [f"2031-05-04T10:{minute}:00+00:00" for minute in range(10, 20)]
+LATE = "2031-05-04T09:00:00+00:00"
+IMPORTED = "2001-05-04T09:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("created", "value", "advice"),
+    [
+        (IN_ORDER, "agrees", None),
+        ([*IN_ORDER, LATE], "differs", "Set BMS_SETTLE_S to 3600: a lost response"),
+        ([*IN_ORDER, IMPORTED], "agrees", None),
+        (IN_ORDER[:2], None, None),
+    ],
+    ids=["in order", "late", "imported", "few"],
+)
+def test_the_probe_observes_whether_records_appear_in_the_order_of_created_on(
+    created: list[str],
+    value: str | None,
+    advice: str | None,
+    warehouse: Engine,
+    tmp_path: Path,
+    client_settings: ClientSettings,
+    sandbox: Sandbox,
+) -> None:
+    sandbox.insert("contacts", last_name="Dupré", created_on="2031-05-04T10:00:00+00:00")
+    mirror = Mirror(warehouse, tmp_path, client_settings)
+    mirror.run(page_size=100)
+    for number, text in enumerate(created):
+        sandbox.insert("contacts", last_name=f"Martin{number}", created_on=text)
+    mirror.run(page_size=100)
+    with warehouse.connect() as connection:
+        found = created_on_order(connection)
+    assert (found.name, found.value) == (NAME, value)
+    assert (found.advice or "").startswith(advice or "")
+    assert bool(found.advice) == bool(advice)
