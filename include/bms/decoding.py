@@ -9,7 +9,7 @@ the row's extra, with None in the record. Both are counted by field.
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, Generic, TypeVar
@@ -69,6 +69,7 @@ def without_halves(body: bytes) -> bytes:
     return ESCAPE.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], body)
 
 
+RAW: Final = msgspec.json.Decoder(msgspec.Raw)
 RAW_ARRAY: Final = msgspec.json.Decoder(list[msgspec.Raw])
 RAW_ENVELOPE: Final = msgspec.json.Decoder(Envelope[list[msgspec.Raw]])
 ANY: Final = msgspec.json.Decoder(float_hook=exact)
@@ -109,23 +110,14 @@ class RecordReader(Generic[R]):
 
     def rows(self, body: bytes) -> Rows[R]:
         """Decode an array (employees, invoices), or raise `MalformedResponse`."""
-        array = self._fast(self._array, body)
-        if array is not None:
-            read = self._narrow(array)
-        else:
-            body = without_halves(body)
-            read = self._one_by_one(self._outline(RAW_ARRAY, body))
+        body, _, read = self._decoded(body, self._array, RAW_ARRAY, list)
         return Rows(endpoint=self._endpoint, body=body, **vars(read))
 
     def page(self, body: bytes, *, number: int, size: int) -> Page[R]:
         """Decode a paged envelope (contacts, consultants), or raise `MalformedResponse`."""
-        envelope = self._fast(self._envelope, body)
-        if envelope is not None:
-            read = self._narrow(envelope.data)
-        else:
-            body = without_halves(body)
-            envelope = self._outline(RAW_ENVELOPE, body)
-            read = self._one_by_one(envelope.data)
+        body, envelope, read = self._decoded(
+            body, self._envelope, RAW_ENVELOPE, lambda envelope: envelope.data
+        )
         return Page(
             endpoint=self._endpoint,
             body=body,
@@ -137,12 +129,7 @@ class RecordReader(Generic[R]):
 
     def detail(self, body: bytes) -> Detail[R]:
         """Decode one object; raise `InvalidRecords` for its key or amounts, else `MalformedResponse`."""
-        record = self._fast(self._row, body)
-        if record is not None:
-            read = self._narrow([record])
-        else:
-            body = without_halves(body)
-            read = self._one_by_one([msgspec.Raw(body.removeprefix(BYTE_ORDER_MARK))])
+        body, _, read = self._decoded(body, self._row, RAW, lambda row: [row])
         for row in read.rejected:
             if row.code == "not_an_object":
                 raise self._malformed()
@@ -154,6 +141,21 @@ class RecordReader(Generic[R]):
             coerced=read.coerced,
             mistyped=read.mistyped,
         )
+
+    def _decoded(
+        self,
+        body: bytes,
+        decoder: msgspec.json.Decoder[Any],
+        outline: msgspec.json.Decoder[Any],
+        rows_of: Callable[[Any], list[Any]],
+    ) -> tuple[bytes, Any, _Read[R]]:
+        """Return the body, its content, and its rows: decoded at once, or else one by one."""
+        content = self._fast(decoder, body)
+        if content is not None:
+            return body, content, self._narrow(rows_of(content))
+        body = without_halves(body)
+        content = self._outline(outline, body)
+        return body, content, self._one_by_one(rows_of(content))
 
     def _fast(self, decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
         """Return the decoded body, or None if its rows must be decoded separately."""

@@ -9,10 +9,12 @@ BmsError                     .endpoint (name), .status (or None), .retriable
 │   ├── NotFound             404
 │   └── RangeRefused         a list of invoices refused or too large; a shorter range may succeed
 ├── Redirected               a redirect that the client does not follow
-├── Throttled                429 after all retries; .retry_after
-├── ServiceUnavailable       5xx, 408, 421, 423 or 425 after all retries; .retry_after
-├── ConnectionFailed         no connection, or connection lost; .sent
-├── Timeout                  no complete response in time; .sent
+├── Distress                 the service may recover; .retry_after
+│   ├── Throttled            429 after all retries
+│   └── ServiceUnavailable   5xx, 408, 421, 423 or 425 after all retries
+├── NoResponse               no complete response; .sent
+│   ├── ConnectionFailed     no connection, or connection lost
+│   └── Timeout              no complete response in time
 ├── MalformedResponse        a 2xx whose body does not match the interface
 │   └── TooLarge             a response above the size limit, not read to its end
 ├── InvalidRecords           rows with a missing or mistyped key or amount; .rejected
@@ -108,8 +110,8 @@ class Redirected(BmsError):
     """The service responded a redirect that the client does not follow, to protect the token."""
 
 
-class Throttled(BmsError):
-    """The service responded 429; `retry_after` is the requested wait in seconds, or None."""
+class Distress(BmsError):
+    """The service asked for patience; `retry_after` is the requested wait in seconds, or None."""
 
     retriable = True
     retry_for_hours = True
@@ -121,24 +123,8 @@ class Throttled(BmsError):
         super().__init__(endpoint, text, status=status)
 
 
-class ServiceUnavailable(BmsError):
-    """The service responded 5xx, 408, 421, 423 or 425: the same request may succeed later.
-
-    `retry_after` is the requested wait in seconds, or None.
-    """
-
-    retriable = True
-    retry_for_hours = True
-
-    def __init__(
-        self, endpoint: Endpoint, text: str, *, status: int, retry_after: float | None
-    ) -> None:
-        self.retry_after = retry_after
-        super().__init__(endpoint, text, status=status)
-
-
-class ConnectionFailed(BmsError):
-    """The client got no connection (`sent` is False), or lost it before the response ended."""
+class NoResponse(BmsError):
+    """No complete response arrived; `sent` is False if there was no connection either."""
 
     retriable = True
     retry_for_hours = True
@@ -148,15 +134,20 @@ class ConnectionFailed(BmsError):
         super().__init__(endpoint, text)
 
 
-class Timeout(BmsError):
-    """The response did not end in time; `sent` is False if there was no connection either."""
+class Throttled(Distress):
+    """The service responded 429."""
 
-    retriable = True
-    retry_for_hours = True
 
-    def __init__(self, endpoint: Endpoint, text: str, *, sent: bool) -> None:
-        self.sent = sent
-        super().__init__(endpoint, text)
+class ServiceUnavailable(Distress):
+    """The service responded 5xx, 408, 421, 423 or 425: the same request may succeed later."""
+
+
+class ConnectionFailed(NoResponse):
+    """The client got no connection, or lost it before the response ended."""
+
+
+class Timeout(NoResponse):
+    """The response did not end in time."""
 
 
 class MalformedResponse(BmsError):

@@ -8,7 +8,9 @@ from typing import Final
 from bms.errors import (
     BmsError,
     ConnectionFailed,
+    Distress,
     MalformedResponse,
+    NoResponse,
     Redirected,
     ServiceUnavailable,
     Throttled,
@@ -87,7 +89,7 @@ def decide(
 
 def certainly_not_executed(error: BmsError, policy: Policy) -> bool:
     """Return whether a request that failed with `error` cannot have changed the service."""
-    if isinstance(error, ConnectionFailed | Timeout):
+    if isinstance(error, NoResponse):
         return not error.sent
     return isinstance(error, Unauthorized) or (
         isinstance(error, Throttled) and policy.create_refused_by_429
@@ -107,7 +109,7 @@ def backoff(attempt: int, *, cap: float, requested: float | None, jitter: float)
 
 def requested_wait(error: BmsError) -> float | None:
     """Return the seconds that the service requested to wait, or None."""
-    return error.retry_after if isinstance(error, Throttled | ServiceUnavailable) else None
+    return error.retry_after if isinstance(error, Distress) else None
 
 
 def retry_after(value: str | None, *, now: float) -> float | None:

@@ -1,15 +1,27 @@
 """Settings of the client: address, credentials, and behaviour that the interface leaves open."""
 
 import ipaddress
+import logging
 import os
-from collections.abc import Mapping
+import ssl
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from functools import partial
+from pathlib import Path
+from typing import Final, Literal, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 from zoneinfo import ZoneInfo
 
 from yarl import URL
+
+from bms.errors import InvalidTlsFile
+
+T = TypeVar("T")
+
+LOG = logging.getLogger(__name__)
+
+CA_VARIABLES: Final = "REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE"
 
 ExpiresInUnit = Literal["seconds", "milliseconds", "minutes"]
 
@@ -112,6 +124,22 @@ class ClientSettings:
                 return table[key]
         return None
 
+    def tls_context(self) -> ssl.SSLContext | bool:
+        """Return the TLS context of the service, True for one without TLS; raise `InvalidTlsFile`."""
+        if not self.secure:
+            return True
+        ca = self.ca_path()
+        names = "names" if ca == self.verify else f"defers to {CA_VARIABLES}, which names"
+        context = _load("verify", names, partial(_context_trusting, ca))
+        if self.verify is False:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if self.cert is not None:
+            cert, key = (self.cert, None) if isinstance(self.cert, str) else self.cert
+            # Without a password, OpenSSL would prompt for one at the terminal.
+            _load("cert", "names", partial(context.load_cert_chain, cert, key, password=""))
+        return context
+
     def ca_path(self) -> str | None:
         """Return the CA file or folder to trust instead of the system's CAs, or None."""
         if isinstance(self.verify, str):
@@ -130,3 +158,22 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
+
+
+def _context_trusting(ca: str | None) -> ssl.SSLContext:
+    """Return a context that trusts a CA file or folder, or the system's CAs for None."""
+    folder = ca is not None and Path(ca).is_dir()
+    return ssl.create_default_context(cafile=None if folder else ca, capath=ca if folder else None)
+
+
+def _load(setting: str, names: str, load: Callable[[], T]) -> T:
+    """Return the result of `load`, which reads a setting's files; raise `InvalidTlsFile`."""
+    try:
+        return load()
+    except (OSError, ValueError) as error:
+        # Only in the log of the process: a form that shows the reason would tell which files exist.
+        LOG.warning("%s: %s", setting, getattr(error, "strerror", None) or type(error).__name__)
+    # Raised outside `except`: the original error may quote the setting, which may hold a pasted key.
+    raise InvalidTlsFile(
+        setting, f"{names} no usable PEM file; the log of this process has the reason"
+    )

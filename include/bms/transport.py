@@ -16,7 +16,6 @@ from bms.endpoints import Endpoint
 from bms.errors import BmsError, ConnectionFailed, Redirected, Timeout, too_large
 from bms.retry import http_date
 from bms.settings import ClientSettings
-from bms.tls import tls_context
 
 MAX_REDIRECTS: Final = 5
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -135,7 +134,7 @@ class Transport:
 
     async def open(self) -> None:
         """Create the sessions without sending anything; raise `InvalidTlsFile`."""
-        tls = tls_context(self._settings)
+        tls = self._settings.tls_context()
         reused = aiohttp.TraceConfig()
         reused.on_connection_reuseconn.append(_mark_reused)
 
