@@ -1,11 +1,9 @@
 """Deletes files that are older than their retention, every night.
 
 - `BMS_KEEP_RAW_DAYS`: raw responses with invoices.
-- `BMS_KEEP_PEOPLE_DAYS`: raw responses about contacts, consultants and employees (personal data).
+- `BMS_KEEP_PEOPLE_DAYS`: personal data: dropped files, raw responses about contacts, consultants and employees, files that
+  operators wrote, and, after 30 days at the latest, creation bodies of ledger rows in a final state.
 - `BMS_KEEP_REPORTS_DAYS`: reports; reports of drops contain personal data.
-- `BMS_KEEP_ARCHIVE_DAYS`: dropped files (personal data).
-- `BMS_KEEP_OPERATORS_DAYS`: files that operators wrote (personal data).
-- `BMS_KEEP_DAYS`: creation bodies of ledger rows in a final state.
 
 The DAG deletes no rows of the loaded tables.
 """

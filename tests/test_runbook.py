@@ -67,5 +67,5 @@ def test_the_link_of_a_message_leads_to_its_section(code: str) -> None:
 
 
 def test_a_freshness_target_can_be_switched_off() -> None:
-    given = {"BMS_FRESH_HOURS_CONTACT_SYNC": "off"}
-    assert FlowSettings.from_environment(given).fresh_hours == {"contact_sync": None}
+    given = {"BMS_FRESH_HOURS": '{"contact_sync": "off"}'}
+    assert FlowSettings.from_environment(given).fresh_hours == {"contact_sync": "off"}

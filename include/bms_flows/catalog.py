@@ -8,12 +8,12 @@ from bms_warehouse.resources import EMPLOYEE, RESOURCES, ResourceDescription
 
 @dataclass(frozen=True)
 class FreshnessTarget:
-    """Limit on the age of a flow's last complete load; `BMS_FRESH_HOURS_<DAG ID>` gives the hours."""
+    """Limit on the age of a flow's last complete load; `BMS_FRESH_HOURS` gives other hours."""
 
     impact: str
     """What a missed target means for users of the data."""
     hours: float = 26
-    """Default of the variable."""
+    """Default."""
     daily: bool = False
     """Whether the flow loads whole days: then only a load that includes yesterday counts."""
 

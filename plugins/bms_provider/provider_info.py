@@ -50,11 +50,6 @@ CONNECTION_FIELDS = {
         "Concurrency", "Maximum number of requests in flight per task.", default=8
     ),
     "timeout": _seconds("Timeout", "Seconds until a request fails.", default=60),
-    "attempts": _count(
-        "Attempts",
-        "Attempts of a request that may be retried, the first included.",
-        default=6,
-    ),
     "backoff_cap": _seconds(
         "Longest wait",
         "Maximum seconds between two attempts, even if the service asks for more.",
@@ -87,24 +82,26 @@ CONNECTION_FIELDS = {
     ),
     "verify": _text(
         "Verify TLS",
-        "true, false, or the path of a file or folder of certificate authorities.",
+        "true, false, or the path of a file or folder of certificate authorities. With true, "
+        "REQUESTS_CA_BUNDLE applies.",
         default="true",
     ),
     "cert": _text("Client certificate", "Path of a PEM file with the certificate and its key."),
     "proxies": _field(
         "Proxies",
-        'Proxies by scheme, as JSON: {"https": "http://proxy.example:3128"}.',
+        'Proxies by scheme, as JSON: {"https": "http://proxy.example:3128"}. Without them, HTTPS_PROXY '
+        "and NO_PROXY apply.",
         "object",
         {},
     ),
-    "trust_env": _yes_no(
-        "Proxies from the environment",
-        "Use HTTPS_PROXY, NO_PROXY and REQUESTS_CA_BUNDLE where proxies and certificate authorities "
-        "are not set here.",
-        default=True,
-    ),
 }
 """Extras of a connection of type bms, by name."""
+
+RETIRED_FIELDS = {
+    "attempts": "6 attempts are a constant",
+    "trust_env": "set NO_PROXY to the service's host",
+}
+"""Extras of earlier versions, and what replaces them."""
 
 
 def stored_extras(**given: object) -> dict[str, object]:

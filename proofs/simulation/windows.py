@@ -129,7 +129,7 @@ def _shared_out(random: Random, windows: Sequence[Window]) -> Iterator[str]:
     if days != [day for window in windows for day in window]:
         yield "units don't hold the windows' days, once each, oldest first"
     if any(sum(window.days for window in unit.windows) > unit_days for unit in planned):
-        yield "a unit is longer than BMS_UNIT_DAYS"
+        yield "a unit is longer than its limit"
     fewer = limit_units(planned, MAPPED)
     if len(fewer) > MAPPED:
         yield "more units than are mapped"

@@ -42,6 +42,8 @@ class Topology:
 
     folder: Path
     env: dict[str, str]
+    override: Mapping[str, str] = field(default_factory=dict)
+    """The variables of docker-compose.override.yaml, for each Airflow service."""
     ports: dict[tuple[str, int], int] = field(default_factory=dict)
     running: dict[str, Child] = field(default_factory=dict)
 
@@ -63,7 +65,11 @@ class Topology:
     def environment(self, service: str, container: str) -> dict[str, str]:
         """Return a container's environment: the image's, .env, the file's, and this network's."""
         own = environment_of(self.services[service], self.env)
-        found = {**image_environment(), **own} if "build" in self.services[service] else own
+        found = (
+            {**image_environment(), **own, **self.override}
+            if "build" in self.services[service]
+            else own
+        )
         ours = {
             "PATH": f"{Path(sys.executable).parent}:{os.defpath}",
             "HOSTNAME": container,

@@ -115,7 +115,7 @@ def stand() -> Iterator[Stand]:
         given = {
             **own,
             "BMS_LOCAL_DIR": f"{folder}/local",
-            "BMS_FRESH_HOURS_CONTACT_SYNC": str(PROMISED / 3600),
+            "BMS_FRESH_HOURS": json.dumps({"contact_sync": PROMISED / 3600}),
             "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
             "AIRFLOW__METRICS__STATSD_ON": "True",
             "AIRFLOW__METRICS__STATSD_HOST": "127.0.0.1",

@@ -26,7 +26,7 @@ from bms_provider import pool
 from bms_sandbox.serve import Sandbox
 from bms_sandbox.tokens import Credentials
 from tests import services
-from tests.deploy.compose import draw_secrets, variables
+from tests.deploy.compose import PROJECT, draw_secrets, variables
 from tests.deploy.topology import Topology
 from tests.e2e.airflow_api import DONE, Airflow, until
 from tests.support.french_excel import in_letters
@@ -41,12 +41,14 @@ ROWS = 60
 HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n"
 OWN = {
     "BMS_APPROVAL": "never",
-    "BMS_CHUNK_ROWS": "20",
     "BMS_DATA_ROOT": f"s3://aws_default@{BUCKET}/root",
-    "BMS_LEASE_S": "20",
     "BMS_SETTLE_S": "2",
     "BMS_TASK_SLOTS": str(TASK_SLOTS),
-    "BMS_UNIT_DAYS": "60",
+}
+"""What an operator adds to .env."""
+OVERRIDE = {
+    "BMS_TEST_CONSTANTS": '{"chunk_rows": 20, "lease_s": 20, "unit_days": 60}',
+    "PYTHONPATH": str(PROJECT / "tests/e2e/constants"),
     # What a task's silence means is known after 20 seconds instead of five minutes.
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "20",
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
@@ -55,7 +57,7 @@ OWN = {
     "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
     "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
 }
-"""What an operator adds to .env."""
+"""What an operator adds to docker-compose.override.yaml."""
 
 STARTED_BY_DROPS = {"employee_onboarding", "contact_creation", "consultant_creation"}
 
@@ -90,7 +92,7 @@ def topology(store: Any) -> Iterator[Topology]:
         "extra": {"endpoint_url": store.meta.endpoint_url, "region_name": "eu-west-3"},
     }
     env = {**variables(draw_secrets(folder)), **OWN, "AIRFLOW_CONN_AWS_DEFAULT": json.dumps(aws)}
-    found = Topology(folder, env)
+    found = Topology(folder, env, OVERRIDE)
     try:
         found.up(WORKERS)
         yield found

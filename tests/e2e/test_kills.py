@@ -97,10 +97,10 @@ def stack(folder: Path) -> Iterator[Running]:
             "AIRFLOW__CORE__DAGS_FOLDER": str(folder / "dags"),
             "BMS_APPROVAL": "never",
             "BMS_CREATE_TIMEOUT_S": "5",
-            "BMS_LEASE_S": "5",
+            "BMS_TEST_CONSTANTS": '{"lease_s": 5}',
             "BMS_LOCAL_DIR": local,
             "BMS_SETTLE_S": "1",
-            "PYTHONPATH": str(PROJECT),
+            "PYTHONPATH": f"{PROJECT}:{PROJECT / 'tests/e2e/constants'}",
             kills.FOLDER: str(folder),
         }
         with running(given) as found:

@@ -2,20 +2,20 @@
 
 from dataclasses import dataclass
 
-from bms_flows.runtime.settings import Constant, FlowSettings
+from bms_flows.runtime.settings import Constant, Count, FlowSettings
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditSettings(FlowSettings):
     """Settings of the self-audit, in addition to those of all flows."""
 
-    audit_requests: int = 150
+    audit_requests: Count = 150
     """Maximum number of requests per audit; days and lists that they do not cover are `not_checked`."""
     audit_days: Constant[int] = 31
     """Maximum number of invoice days that one audit compares; other days follow in turn."""
     audit_rows: Constant[int] = 20_000
     """Maximum number of invoices that one audit compares, estimated from the warehouse."""
-    audit_cycle_days: int = 366
+    audit_cycle_days: Count = 366
     """Maximum number of days in which the audits compare everything once; a longer projected cycle raises an alarm."""
     audit_sample: Constant[int] = 5
     """Number of details per resource that one audit reads; other details follow in turn."""

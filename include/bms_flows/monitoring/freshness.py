@@ -108,7 +108,7 @@ def limit_of(flow: Flow, settings: FlowSettings) -> timedelta | None:
     """Return the maximum age of a flow's last complete load, None if the target is switched off."""
     default = flow.freshness.hours if flow.freshness else None
     hours = settings.fresh_hours.get(flow.dag_id, default)
-    return None if hours is None else timedelta(hours=hours)
+    return None if hours is None or hours == "off" else timedelta(hours=hours)
 
 
 def evaluate(history: LoadHistory, limit: timedelta | None, now: datetime) -> EntityFreshness:

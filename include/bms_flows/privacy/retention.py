@@ -36,8 +36,8 @@ def retention_days(settings: FlowSettings) -> dict[str, int]:
         "raw": settings.keep_raw_days,
         "parquet": 0,  # of earlier versions; nothing reads it
         "reports": settings.keep_reports_days,
-        "archive": settings.keep_archive_days,
-        "operators": settings.keep_operators_days,
+        "archive": settings.keep_people_days,
+        "operators": settings.keep_people_days,
     }
 
 

@@ -115,7 +115,7 @@ ALARMS = {
         "No complete load within the freshness target: the data are older than they should be.",
         "Check the DAG in Airflow: is the DAG paused, is a run queued or still running? Does the connection "
         "still name the entity? An entity that was removed is expected for 30 days. For a flow that is not "
-        "used, set BMS_FRESH_HOURS_… to off.",
+        "used, set it to off in BMS_FRESH_HOURS.",
     ),
     "failed": Reason(
         "A task failed after all retries: the run loaded nothing, or only a part.",

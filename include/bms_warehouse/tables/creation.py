@@ -179,7 +179,7 @@ creation_body = Table(
         autoincrement=False,
     ),
     column("body", TEXT, "Request body, as JSON. Personal data."),
-    comment="Request bodies for retries and comparisons; deleted BMS_KEEP_DAYS after the row has ended.",
+    comment="Request bodies for retries and comparisons; deleted 30 days after the row has ended.",
 )
 
 creation_event = Table(

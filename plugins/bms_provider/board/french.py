@@ -32,7 +32,7 @@ FRENCH: Final[Mapping[str, str]] = {
     "None if the removal was intended; otherwise drop the file again.": "Si c'était voulu, rien à faire ; sinon, le déposer à nouveau.",
     "The file changed after the inbox scan; the changed file is a separate drop.": "Le fichier a été modifié avant sa lecture ; la nouvelle version est un autre dépôt.",
     "Check the later drop of the same file.": "Voir le dépôt suivant du même fichier.",
-    "The original is no longer in the archive: BMS_KEEP_ARCHIVE_DAYS have passed, or the file was deleted.": "Le fichier d'origine n'est plus disponible : sa durée de conservation est dépassée, ou il a été supprimé.",
+    "The original is no longer in the archive: BMS_KEEP_PEOPLE_DAYS have passed, or the file was deleted.": "Le fichier d'origine n'est plus disponible : sa durée de conservation est dépassée, ou il a été supprimé.",
     "Drop the file again.": "Déposer le fichier à nouveau.",
     # the page
     ":": " :",

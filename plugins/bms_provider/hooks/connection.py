@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from urllib.parse import urlsplit
 from zoneinfo import available_timezones
 
-from bms_provider.provider_info import CONNECTION_FIELDS
+from bms_provider.provider_info import CONNECTION_FIELDS, RETIRED_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,11 +47,14 @@ def given_extras(connection: Connection) -> dict[str, Any]:
 
 
 def unknown_extras(connection: Connection) -> str:
-    """Return the names of the extras that this version does not know, comma-separated.
+    """Return the extras that this version does not know, comma-separated, and what replaces them.
 
     They are ignored: during a rolling upgrade, older workers read the connection of a newer version.
     """
-    return ", ".join(sorted(_extras(connection).keys() - CONNECTION_FIELDS.keys()))
+    unknown = sorted(_extras(connection).keys() - CONNECTION_FIELDS.keys())
+    return ", ".join(
+        f"{name} ({RETIRED_FIELDS[name]})" if name in RETIRED_FIELDS else name for name in unknown
+    )
 
 
 def _extras(connection: Connection) -> dict[str, Any]:

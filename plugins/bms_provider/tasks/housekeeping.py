@@ -25,7 +25,7 @@ def sweep() -> dict[str, dict[str, int]]:
         recorded_step(flow, flow_context.step("sweep")) as step_run_id,
     ):
         swept = retention.sweep(flow.data_root, retention.retention_days(flow.settings), now=now)
-        bodies_before = now - timedelta(days=settings.keep_days)
+        bodies_before = now - timedelta(days=settings.body_days)
         snapshots_before = now - timedelta(hours=settings.approval_hours)
         rows = {
             "bodies": store.delete_bodies(flow.warehouse, bodies_before),

@@ -229,7 +229,7 @@ def test_a_load_of_another_entity_leaves_the_alarm_of_a_killed_task_open(
 def test_a_target_that_is_switched_off_ends_its_alarm(connection: Connection) -> None:
     step(connection, 3)
     look(connection)
-    assert look(connection, FlowSettings(fresh_hours={"contact_sync": None})) == []
+    assert look(connection, FlowSettings(fresh_hours={"contact_sync": "off"})) == []
 
 
 def test_a_flow_without_a_target_recovers_when_a_later_run_completes(

@@ -47,7 +47,6 @@ QUICK = OnboardingSettings(
     settle_s=0.3,
     create_timeout_s=0.4,
     lease_s=0.3,
-    keep_days=30,
 )
 
 

@@ -19,6 +19,16 @@ def test_statuses_that_stop_all_sending_are_set(text: str, found: set[int]) -> N
     assert OnboardingSettings.from_environment({"BMS_CREATE_STOPPED_BY": text}).stopping == found
 
 
+def test_an_alarm_of_approvals_is_switched_off() -> None:
+    settings = OnboardingSettings.from_environment({"BMS_APPROVAL_ALARM_HOURS": "off"})
+    assert settings.approval_alarm_hours is None
+
+
+@pytest.mark.parametrize(("people", "bodies"), [(100, 30), (14, 14)])
+def test_creation_bodies_are_deleted_after_30_days_or_earlier(people: int, bodies: int) -> None:
+    assert OnboardingSettings(keep_people_days=people).body_days == bodies
+
+
 def test_variables_are_read_beside_those_of_all_flows() -> None:
     settings = OnboardingSettings.from_environment(
         {"BMS_SETTLE_S": "0.3", "BMS_CREATE_ATTEMPTS": "3", "BMS_TIME_ZONE": "UTC"}
@@ -33,7 +43,6 @@ def test_variables_are_read_beside_those_of_all_flows() -> None:
         ("BMS_APPROVAL", "sometimes"),
         ("BMS_SETTLE_S", "-1"),
         ("BMS_SETTLE_S", "nan"),
-        ("BMS_LEASE_S", "long"),
         ("BMS_CREATE_ATTEMPTS", "0"),
         ("BMS_CREATE_STOPPED_BY", "403;404"),
         ("BMS_CREATE_STOPPED_BY", "500"),

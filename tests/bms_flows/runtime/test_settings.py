@@ -7,7 +7,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bms_flows.catalog import WITH_TARGET
 from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting, constants, without_effect
@@ -16,7 +15,6 @@ from bms_warehouse.resources import WITH_PRIVATE_FIELDS
 KINDS = (FlowSettings, OnboardingSettings, InboxSettings)
 VARIABLES = sorted({f"BMS_{each.name.upper()}" for kind in KINDS for each in fields(kind)})
 VARIABLES += [f"BMS_{each.details_level.upper()}" for each in WITH_PRIVATE_FIELDS]
-VARIABLES += [f"BMS_FRESH_HOURS_{flow.dag_id.upper()}" for flow in WITH_TARGET]
 
 
 def test_a_variable_without_effect_is_named_with_the_reason() -> None:
@@ -24,16 +22,21 @@ def test_a_variable_without_effect_is_named_with_the_reason() -> None:
         "PATH",
         "BMS_SETTLE_S",
         "BMS_DATA_ROOT",
-        "BMS_FRESH_HOURS_CONTACT_SYNC",
+        "BMS_FRESH_HOURS",
         "BMS_SANDBOX_PORT",
     ]
     assert list(without_effect(given, KINDS)) == []
-    wrong = ["BMS_SETLE_S", "BMS_KEEP_PARQUET_DAYS", "BMS_OUTAGE_HOURS"]
+    wrong = [
+        *("BMS_FRESH_HOURS_CONTACT_SYNC", "BMS_KEEP_ARCHIVE_DAYS", "BMS_KEEP_PARQUET_DAYS"),
+        *("BMS_OUTAGE_HOURS", "BMS_SETLE_S"),
+    ]
     texts = list(without_effect([*given, *wrong], KINDS))
     assert [text.split()[0] for text in texts] == sorted(wrong)
-    assert "no Parquet" in texts[0]
-    assert "constant" in texts[1]
-    assert "docs/reference/settings.md" in texts[2]
+    assert 'BMS_FRESH_HOURS={"contact_sync": …} replaces it' in texts[0]
+    assert "BMS_KEEP_PEOPLE_DAYS replaces it" in texts[1]
+    assert "no Parquet" in texts[2]
+    assert "constant" in texts[3]
+    assert "docs/reference/settings.md" in texts[4]
 
 
 def test_a_constant_is_not_read_from_the_environment() -> None:
@@ -42,16 +45,45 @@ def test_a_constant_is_not_read_from_the_environment() -> None:
     assert (read.outage_hours, read.lookback_gap) == (8, 2)
 
 
-@pytest.mark.parametrize(("text", "hours"), [("26", 26), ("1.5", 1.5), ("off", None)])
-def test_a_freshness_target_is_a_number_or_off(text: str, hours: float | None) -> None:
-    read = FlowSettings.from_environment({"BMS_FRESH_HOURS_CONTACT_SYNC": text})
-    assert read.fresh_hours == {"contact_sync": hours}
+def test_freshness_targets_are_numbers_or_off() -> None:
+    read = FlowSettings.from_environment(
+        {"BMS_FRESH_HOURS": '{"contact_sync": 1.5, "retention": "off"}'}
+    )
+    assert read.fresh_hours == {"contact_sync": 1.5, "retention": "off"}
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "never", "1,5"])
-def test_other_hours_are_refused_with_what_they_take(text: str) -> None:
-    with pytest.raises(InvalidSetting, match="a number above 0, or to off"):
-        FlowSettings.from_environment({"BMS_FRESH_HOURS_CONTACT_SYNC": text})
+@pytest.mark.parametrize("hours", ["0", "-1", "NaN", "1e999", '"never"', "null"])
+def test_other_hours_are_refused(hours: str) -> None:
+    with pytest.raises(
+        InvalidSetting,
+        match=r"^BMS_FRESH_HOURS must be a JSON object: ",
+    ):
+        FlowSettings.from_environment({"BMS_FRESH_HOURS": f'{{"contact_sync": {hours}}}'})
+
+
+def test_a_freshness_target_of_an_unknown_flow_is_refused() -> None:
+    with pytest.raises(InvalidSetting, match="contact_sync"):
+        FlowSettings.from_environment({"BMS_FRESH_HOURS": '{"contacts_sync": 3}'})
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "allowed"),
+    [
+        ("BMS_WINDOW_DAYS", "0", "a whole number above 0 with at most 9 digits"),
+        ("BMS_SETTLE_S", "nan", "a number above 0"),
+        ("BMS_APPROVAL_ALARM_HOURS", "-1", "a number above 0, or to off"),
+        ("BMS_LANGUAGE", "DE", "EN or FR"),
+        ("BMS_TIME_ZONE", "Paris", "the name of a time zone, such as Europe/Paris"),
+        ("BMS_APPROVAL", "sometimes", "always, never or a number of rows"),
+        ("BMS_CREATE_STOPPED_BY", "500", "statuses such as 403,404,405, or to none"),
+    ],
+)
+def test_an_invalid_value_is_refused_with_the_allowed_ones(
+    variable: str, text: str, allowed: str
+) -> None:
+    with pytest.raises(InvalidSetting) as refused:
+        OnboardingSettings.from_environment({variable: text})
+    assert str(refused.value) == f"{variable} is {text!r}. Set it to {allowed}."
 
 
 def test_each_resource_with_private_fields_has_a_setting_of_its_details() -> None:

@@ -43,7 +43,6 @@ EVERY_FIELD = {
     "expires_in_unit": "minutes",
     "concurrency": 3,
     "timeout": 12.5,
-    "attempts": 2,
     "backoff_cap": 1.5,
     "page_size": 7,
     "time_zone": "Europe/London",
@@ -53,7 +52,6 @@ EVERY_FIELD = {
     "verify": False,
     "cert": "/etc/client.pem",
     "proxies": {"https": "http://proxy.example:3128"},
-    "trust_env": False,
 }
 
 
@@ -186,6 +184,11 @@ def test_unknown_extras_are_named_and_not_read() -> None:
     made = connection(extra={"verify_ssl": CANARY, "later": 1})
     assert unknown_extras(made) == "later, verify_ssl"
     assert given_extras(made) == {"application_id": "app"}
+    retired = unknown_extras(connection(extra={"attempts": 3, "trust_env": False}))
+    assert (
+        retired
+        == "attempts (6 attempts are a constant), trust_env (set NO_PROXY to the service's host)"
+    )
 
 
 @pytest.mark.parametrize(

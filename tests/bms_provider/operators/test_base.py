@@ -34,18 +34,18 @@ def test_the_connection_is_read_before_the_event_loop_starts(
     assert (read, looped) == ([("bms_default", False)], [True])
 
 
+@pytest.mark.usefixtures("connected")
 def test_metrics_are_emitted_after_an_error(
-    sandbox: Sandbox, connected: Any, monkeypatch: pytest.MonkeyPatch
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: dict[str, Any] = {}
     monkeypatch.setattr(stats, "incr", lambda name, count, **_: sent.update({name: count}))
-    connected(attempts=2)
     sandbox.set_fault("503", operation="token")
     with pytest.raises(ServiceUnavailable):
         BmsCheckAccessOperator(task_id="check").execute({})
     assert sent == {
-        "bms.requests": 2,
-        "bms.retries": 1,
+        "bms.requests": 6,
+        "bms.retries": 5,
         "bms.throttles": 0,
         "bms.token_fetches": 0,
     }

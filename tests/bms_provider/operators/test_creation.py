@@ -62,7 +62,7 @@ def test_a_creation_that_was_not_sent_can_be_retried(
         host="http://127.0.0.1:9",
         login="id",
         password="secret",
-        extra={"application_id": "app", "attempts": 1},
+        extra={"application_id": "app", "backoff_cap": 0.02},
     )
     with pytest.raises(ConnectionFailed):
         create.execute({})
@@ -98,7 +98,7 @@ def test_a_throttled_creation_can_be_retried_only_if_the_connection_allows_it(
     sandbox.set_fault("429", operation="create_contact")
     with pytest.raises(AirflowFailException, match="AmbiguousWrite"):
         create.execute({})
-    connected(create_refused_by_429=True, attempts=1)
+    connected(create_refused_by_429=True)
     again = BmsCreateContactOperator(task_id="again", body_path="body.json")
     with pytest.raises(Throttled):
         again.execute({})

@@ -49,7 +49,7 @@ WITHDRAWN = {
         "Check the later drop of the same file.",
     ),
     "archive_expired": Reason(
-        "The original is no longer in the archive: BMS_KEEP_ARCHIVE_DAYS have passed, or the file"
+        "The original is no longer in the archive: BMS_KEEP_PEOPLE_DAYS have passed, or the file"
         " was deleted.",
         "Drop the file again.",
     ),

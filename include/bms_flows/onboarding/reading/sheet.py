@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal
 
+import msgspec
+
 from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.resources.description import Value
 
@@ -15,8 +17,12 @@ REPORT_COLUMNS = ("_line", "_field", "_reason_fr", "_reason_en", HINT, ORIGINAL)
 """Columns that a reject file adds; they are passed over in reading."""
 
 
-@dataclass(frozen=True)
-class DeclaredFormat:
+class DeclaredFormat(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename={"date_order": "dates", "decimal_mark": "decimals"},
+):
     """How the files of an inbox write dates and decimals; None: each column's cells decide.
 
     Dates beginning with the year (`2026-12-31`) are read whatever is declared.

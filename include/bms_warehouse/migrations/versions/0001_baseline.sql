@@ -239,7 +239,7 @@ create index ix_creation_drop_id on bms.creation (drop_id);
 create index ix_creation_snapshot_id on bms.creation (snapshot_id);
 create unique index uq_creation_remote_id on bms.creation (resource, remote_id) where remote_id is not null;
 
-create table bms.creation_body ( -- Request bodies for retries and comparisons; deleted BMS_KEEP_DAYS after the row has ended.
+create table bms.creation_body ( -- Request bodies for retries and comparisons; deleted 30 days after the row has ended.
     creation_id bigint not null, -- Row of the ledger.
     body text not null, -- Request body, as JSON. Personal data.
     constraint pk_creation_body primary key (creation_id),
