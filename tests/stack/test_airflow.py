@@ -5,8 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from bms_flows.audit.settings import AuditSettings
+from bms_flows.onboarding.inbox.settings import InboxSettings
+from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.runtime.settings import without_effect
 from stack import airflow
 from stack.paths import Secrets, StackPaths
+from stack.processes import TAG_VARIABLE
 
 SECRETS = Secrets("pw", "fernet", "jwt", "api", "client", "secret")
 
@@ -39,6 +44,11 @@ def test_the_users_variables_are_passed_on(paths: StackPaths) -> None:
         "PATH": "/bin",
     }
     assert environment(preset, paths).items() >= preset.items()
+
+
+def test_tasks_warn_of_no_variable_that_the_stack_sets(paths: StackPaths) -> None:
+    kinds = (AuditSettings, InboxSettings, OnboardingSettings)
+    assert list(without_effect([*environment({}, paths), TAG_VARIABLE], kinds)) == []
 
 
 def test_defaults_apply_without_presets(paths: StackPaths) -> None:
