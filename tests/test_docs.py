@@ -20,9 +20,8 @@ from packaging.utils import canonicalize_name
 from bms.endpoints import ENDPOINTS
 from bms.settings import ClientSettings
 from bms_flows.catalog import FLOWS, WITH_TARGET
-from bms_flows.onboarding.faults.fault import TEXTS
-from bms_flows.onboarding.inbox.skipped_files import FRENCH as NOT_TAKEN
 from bms_flows.runtime.settings import FlowSettings, constants
+from bms_flows.texts import FAULTS, NO_BREAK, SKIPPED, WAITING
 from bms_provider.provider_info import CONNECTION_FIELDS
 from bms_sandbox.dialect import Dialect
 from bms_warehouse.resources import RESOURCES, WITH_PRIVATE_FIELDS
@@ -245,7 +244,8 @@ def test_every_guarantee_has_a_test() -> None:
 def test_the_guide_of_hr_users_quotes_the_reasons_that_they_read() -> None:
     """An ellipsis stands for the rest of a reason."""
     guide = (PROJECT / "docs/fr/depot-rh.md").read_text()
-    reasons = [text.french for text in TEXTS.values()] + [text for text, _ in NOT_TAKEN.values()]
+    shown = [text["FR"].meaning for text in {**FAULTS, **WAITING, **SKIPPED}.values()]
+    reasons = [text.replace(NO_BREAK, " ") for text in shown]
     rows = re.findall(r"\n\| Raison \| [^\n]+\n\| --- \| --- \|\n((?:\|[^\n]+\n)+)", guide)
     quoted = [row.split("|")[1].strip() for table in rows for row in table.splitlines()]
     assert len(quoted) > 9

@@ -167,13 +167,13 @@ STAGES = (
 @pytest.mark.bookkeeping
 def test_the_stages_of_onboarding_import_only_earlier_stages() -> None:
     folder = PROJECT / "include/bms_flows/onboarding"
-    above = {file.stem for file in folder.glob("*.py")} - {"__init__", "settings"}
+    above = {file.stem for file in folder.glob("*.py")} - {"__init__", *STAGES}
     assert above == {"context", "dispatch", "execution", "proposal", "run", "steps"}
     stages = {each.name for each in folder.iterdir() if (each / "__init__.py").exists()}
-    assert stages | {"settings"} == {*STAGES}
+    assert stages | {"settings", "faults"} == {*STAGES}
     wrong = set()
     for number, stage in enumerate(STAGES):
-        files = [folder / f"{stage}.py"] if stage == "settings" else (folder / stage).rglob("*.py")
+        files = [*folder.glob(f"{stage}.py"), *(folder / stage).rglob("*.py")]
         earlier = {f"{ONBOARDING}.{each}" for each in STAGES[: number + 1]}
         wrong |= {
             (str(file.relative_to(folder)), name)

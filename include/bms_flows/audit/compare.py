@@ -59,7 +59,7 @@ class StoredRow:
 
 
 UNSETTLED: Final = ("rows_missing", "rows_differ", "rows_extra")
-"""Codes of `reasons.AUDIT` for differences that the next load may resolve."""
+"""Codes of `texts.AUDIT_REASONS` for differences that the next load may resolve."""
 PENDING: Final = (*UNSETTLED, "quarantined", "detail_unreadable")
 """Codes that are not counted as faults."""
 DETAIL_CODES: Final = ("detail_differs", "detail_unreadable")

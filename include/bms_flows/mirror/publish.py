@@ -16,8 +16,8 @@ from bms_flows.runtime import manifest, profiles, quarantine, step_log
 from bms_flows.runtime.checks import Finding, judge
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.profile import Profile
-from bms_flows.runtime.reasons import MIRROR_REASONS
 from bms_flows.runtime.step_log import RowCounts
+from bms_flows.texts import MIRROR_REASONS
 from bms_warehouse import loads, mirrors, tables
 from bms_warehouse.database import clock
 from bms_warehouse.locks import serialize

@@ -15,7 +15,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows.catalog import FLOWS
 from bms_flows.runtime.notice import Links, NotDelivered, Notice, Send
-from bms_flows.runtime.reasons import ALARMS
+from bms_flows.texts import ALARMS
 from bms_warehouse.tables import alarm
 
 ELAPSED: Final = frozenset({"late", "overdue"})
@@ -81,7 +81,7 @@ def raise_(
     An open alarm takes the new code, detail and `extent`; its start stays. The update is notified if
     the code or an aspect is new in its messages, or if the size has more than doubled since the last
     message. `subject` is a DAG id or the subject of an audit. `detail` is a sentence without personal
-    data. Raises `KeyError` for a code that `reasons.ALARMS` lacks.
+    data. Raises `KeyError` for a code that `texts.ALARMS` lacks.
     """
     ALARMS[code]
     now = datetime.now(UTC)

@@ -16,8 +16,8 @@ from bms_flows.monitoring.alarms import span
 from bms_flows.monitoring.freshness import Freshness, read_freshness
 from bms_flows.monitoring.freshness_check import check_targets
 from bms_flows.runtime.notice import Links, Notice, Send
-from bms_flows.runtime.reasons import ALARMS
 from bms_flows.runtime.settings import FlowSettings
+from bms_flows.texts import ALARMS
 from bms_warehouse.errors import WarehouseError
 
 HEALTHY, ALARM, UNKNOWN = 0, 1, 2

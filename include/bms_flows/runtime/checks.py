@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 from bms_flows.runtime.probability import is_improbable
 from bms_flows.runtime.profile import Level, Part, Profile, Share, StoredProfile
-from bms_flows.runtime.reasons import VIOLATIONS
+from bms_flows.texts import VIOLATIONS
 
 CHANCE: Final = 1e-5
 """A share less probable than this is implausible."""
@@ -40,7 +40,7 @@ class Measure:
     """A share of rows that a check judges."""
 
     code: str
-    """Code of an implausible share in `reasons.VIOLATIONS`."""
+    """Code of an implausible share in `texts.VIOLATIONS`."""
     text: str
     """Text of the finding, with {found} and {of}."""
     kind: Literal["change", "state"] = "change"
@@ -119,7 +119,7 @@ class LoadHeld(RuntimeError):
 
 @dataclass(frozen=True)
 class Finding:
-    """A failed check: its code in `reasons.VIOLATIONS`, details, days and measure."""
+    """A failed check: its code in `texts.VIOLATIONS`, details, days and measure."""
 
     code: str
     where: str

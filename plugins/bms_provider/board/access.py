@@ -38,7 +38,7 @@ class Viewer:
         if flow not in self.views:
             raise HTTPException(
                 status.HTTP_403_FORBIDDEN,
-                "You may not view this DAG. Ask an Airflow administrator for access.",
+                "no_dag",
             )
 
     def must_edit(self, flow: str) -> None:
@@ -47,8 +47,7 @@ class Viewer:
         if flow not in self.edits:
             raise HTTPException(
                 status.HTTP_403_FORBIDDEN,
-                "The page holds personal data: only users who may edit the DAG can read it."
-                " Ask an Airflow administrator for this right.",
+                "personal_data",
             )
 
 
@@ -58,7 +57,7 @@ def viewer(user: GetUserDep) -> Viewer:
     if not found.views:
         raise HTTPException(
             status.HTTP_403_FORBIDDEN,
-            "You may view none of these DAGs. Ask an Airflow administrator for access.",
+            "no_dags",
         )
     return found
 

@@ -7,12 +7,15 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from bms_flows.texts import PAGES
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
 THIN = "\u202f"
 """Narrow no-break space: separates thousands, and a number from its unit."""
 
+ENGLISH_MONTHS = PAGES["months"]["EN"]
 
 FILTERS = (
     "age",
@@ -87,7 +90,7 @@ def age(span: timedelta) -> str:
     return f"{hours / 24:.0f}{THIN}d"
 
 
-def moment(at: datetime, zone: ZoneInfo, t: Callable[[str], str] = str) -> str:
-    """Return a date and time in a time zone, with the month's name translated by `t`."""
+def moment(at: datetime, zone: ZoneInfo, months: Sequence[str] = ENGLISH_MONTHS) -> str:
+    """Return a date and time in a time zone; `months` are the names of the months."""
     local = at.astimezone(zone)
-    return f"{local.day} {t(f'{local:%b}')} {local:%Y, %H:%M}"
+    return f"{local.day} {months[local.month - 1]} {local:%Y, %H:%M}"

@@ -9,14 +9,13 @@ from typing import Any
 from fastapi import Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from bms_flows.onboarding.faults.drops import WITHDRAWN
 from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.reporting.question import reason_text
-from bms_flows.runtime import reasons
 from bms_flows.runtime.settings import FlowSettings
-from bms_provider.board import charts, formatting, french
+from bms_flows.texts import AUDIT_REASONS, PLAN_PAGE, ROW_FAULTS, VIOLATIONS, WITHDRAWN
+from bms_provider.board import charts, formatting, states
+from bms_provider.board import texts as board_texts
 from bms_provider.board.links import Links
-from bms_provider.board.states import STATES
 
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).with_name("templates")),
@@ -29,12 +28,12 @@ TEMPLATES.filters.update({name: getattr(formatting, name) for name in formatting
 TEMPLATES.filters["reason"] = lambda stored, language: reason_text(
     ApprovalReason(**stored), language
 )
-TEMPLATES.filters["row_reason"] = french.row_reason
+TEMPLATES.filters["row_reason"] = board_texts.row_reason
 TEMPLATES.globals.update(
     gauge=charts.gauge,
-    STATES=STATES,
     WITHDRAWN=WITHDRAWN,
-    REASONS=reasons.ROW_FAULTS | reasons.VIOLATIONS | reasons.AUDIT_REASONS,
+    PLAN_PAGE=PLAN_PAGE,
+    REASONS={**ROW_FAULTS, **VIOLATIONS, **AUDIT_REASONS},
 )
 
 
@@ -51,6 +50,7 @@ def render(request: Request, template: str, settings: FlowSettings, **values: An
     now, zone = datetime.now(UTC), settings.time_zone
     board = links(request)
     runbook = settings.runbook_url or board.runbook()
-    t = french.translator(values.get("language", "EN"))
-    known = {"links": board, "now": now, "zone": zone, "runbook": runbook, "t": t}
+    language = values.get("language", "EN")
+    known = {"links": board, "now": now, "zone": zone, "runbook": runbook}
+    known |= {"t": board_texts.translator(language), "STATES": states.labels(language)}
     return TEMPLATES.get_template(template).render(known, **values)

@@ -20,15 +20,12 @@ from pydantic import Field
 from sqlalchemy import Connection, RowMapping
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
+from bms_flows import texts
 from bms_flows.monitoring import health
-from bms_flows.onboarding.faults.drops import WAITING, WITHDRAWN
-from bms_flows.runtime import reasons
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting
-from bms_flows.runtime.typography import typeset
 from bms_provider.board import files
 from bms_provider.board.access import Viewer, ViewerDep, viewer
 from bms_provider.board.flows import FLOWS
-from bms_provider.board.french import ERRORS
 from bms_provider.board.queries import overview, pages
 from bms_provider.board.rendering import links, render
 from bms_provider.board.warehouse import WarehouseDep
@@ -38,19 +35,19 @@ from bms_warehouse.queries import drops, loads
 
 log = logging.getLogger(__name__)
 
-NO_PAGE = "Page not found. Check the address, or start from the board."
+NO_PAGE = "no_page"
 STATIC = {path.name: path for path in Path(__file__).with_name("static").iterdir()}
 Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
 """Number of a step or drop: a positive bigint."""
 
 RUNBOOK = {
-    "Alarms": reasons.ALARMS,
-    "Failed checks of invoices": reasons.VIOLATIONS,
-    "Failed checks of lists": {"many_gone": reasons.MIRROR_REASONS["many_gone"]},
-    "Findings of the audit": reasons.AUDIT_REASONS,
-    "Rows in quarantine": reasons.ROW_FAULTS,
-    "Files that wait": WAITING,
-    "Drops that were withdrawn": WITHDRAWN,
+    "Alarms": texts.ALARMS,
+    "Failed checks of invoices": texts.VIOLATIONS,
+    "Failed checks of lists": {"many_gone": texts.MIRROR_REASONS["many_gone"]},
+    "Findings of the audit": texts.AUDIT_REASONS,
+    "Rows in quarantine": texts.ROW_FAULTS,
+    "Files that wait": {code: text["EN"] for code, text in texts.WAITING.items()},
+    "Drops that were withdrawn": {code: text["EN"] for code, text in texts.WITHDRAWN.items()},
 }
 """Reason codes by group, in the order of docs/runbook.md."""
 
@@ -223,7 +220,7 @@ def plan(
     if page is None:
         raise HTTPException(
             status.HTTP_404_NOT_FOUND,
-            "The drop has no plan with this id. Open the drop's page for its plans.",
+            "no_plan",
         )
     log.info("User %s reads plan %s of drop-%s", who.user.get_id(), page["plan"]["id"][:12], number)
     return render(request, "plan.html", settings, **page)
@@ -257,13 +254,22 @@ def not_found(path: str) -> None:  # noqa: ARG001
 def _error_page(
     request: Request, code: int, why: str, headers: Mapping[str, str] | None = None
 ) -> Response:
+    """Return an error page; `why` is a code of `texts.ERRORS`, or a text for operators."""
     try:
         shown = settings()
     except InvalidSetting:
         shown = FlowSettings()
-    french = typeset(ERRORS.get(why, ""))
+    known = texts.ERRORS.get(why, {"EN": why, "FR": ""})
     address = str(request.url)
-    page = render(request, "error.html", shown, code=code, why=why, french=french, address=address)
+    page = render(
+        request,
+        "error.html",
+        shown,
+        code=code,
+        why=known["EN"],
+        french=known["FR"],
+        address=address,
+    )
     return HTMLResponse(page, code, headers=headers)
 
 
@@ -279,9 +285,7 @@ def _drop(warehouse: Connection, who: Viewer, number: int) -> tuple[str, RowMapp
     resource = drops.resource(warehouse, number)
     name = next((name for name, flow in FLOWS.items() if resource == flow.creates), None)
     if resource is None or name is None:
-        raise HTTPException(
-            status.HTTP_404_NOT_FOUND, "Drop not found. Check its number in the list of drops."
-        )
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "no_drop")
     who.must_view(name)
     return name, drops.latest(warehouse, name, resource, limit=1, number=number)[0]
 
@@ -292,7 +296,7 @@ def _download(folder: str | None, name: str, who: Viewer, owner: str) -> Respons
     if content is None:
         raise HTTPException(
             status.HTTP_404_NOT_FOUND,
-            "The report has no file of this name. It may be past its retention.",
+            "no_report_file",
         )
     # The id of the user, since some auth managers return a person's name as the user's name.
     log.info("User %s downloads %s of %s", who.user.get_id(), name, owner)

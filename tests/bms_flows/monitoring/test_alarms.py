@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 
 from bms_flows.monitoring import alarms
 from bms_flows.runtime.notice import Links, NotDelivered, Notice
-from bms_flows.runtime.reasons import ALARMS
+from bms_flows.texts import ALARMS
 from tests.bms_flows.monitoring.conftest import Channel
 
 LINKS = Links("https://airflow.example.com", "https://wiki.example.com/runbook", ZoneInfo("UTC"))

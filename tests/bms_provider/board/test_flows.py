@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bms_flows.catalog import CREATED_BY
 from bms_provider.board.flows import task_of
-from bms_provider.board.states import STATES
+from bms_provider.board.states import TONES
 from bms_warehouse.tables.drops import DROP_STATES
 from bms_warehouse.tables.reconciliation import RECONCILIATION_STATES
 from bms_warehouse.tables.step_runs import STEP_RUN_STATES
@@ -26,4 +26,4 @@ def test_every_step_of_a_drop_has_a_task_in_its_dag(project: Path) -> None:
 
 def test_every_state_has_a_label() -> None:
     named = {*STEP_RUN_STATES, *DROP_STATES, *RECONCILIATION_STATES, "fresh", "late", "never"}
-    assert named <= STATES.keys()
+    assert named <= TONES.keys()

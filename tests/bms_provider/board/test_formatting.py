@@ -6,7 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bms_provider.board import formatting, french
+from bms_flows.texts import PAGES
+from bms_provider.board import formatting
 
 T = formatting.THIN
 
@@ -50,8 +51,11 @@ def test_a_moment_is_shown_in_the_company_s_time_zone() -> None:
 
 
 def test_a_french_page_names_each_month_in_french() -> None:
-    t, zone = french.translator("FR"), ZoneInfo("Europe/Paris")
-    shown = [formatting.moment(datetime(2026, n, 2, tzinfo=UTC), zone, t) for n in range(1, 13)]
+    zone = ZoneInfo("Europe/Paris")
+    months = PAGES["months"]["FR"]
+    shown = [
+        formatting.moment(datetime(2026, n, 2, tzinfo=UTC), zone, months) for n in range(1, 13)
+    ]
     assert shown[1] == "2 févr. 2026, 01:00"
     assert [each.split()[1] for each in shown] == (
         [

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import Engine, text
 
-from bms_flows.runtime import reasons
+from bms_flows import texts
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings
 from bms_provider.board import files, routes
@@ -351,9 +351,8 @@ def test_the_link_of_a_message_leads_to_its_code(visit: Visit) -> None:
     assert address("late") == "http://localhost:8080/bms/runbook#late"
     listed = re.findall(r'<dt id="([^"]+)"', page)
     assert len(listed) == len({*listed})
-    groups = [
-        group for name, group in vars(reasons).items() if name.isupper() and isinstance(group, dict)
-    ]
+    groups = (texts.ALARMS, texts.VIOLATIONS, texts.MIRROR_REASONS, texts.AUDIT_REASONS)
+    groups += (texts.ROW_FAULTS, texts.WAITING, texts.WITHDRAWN)
     assert {code for group in groups for code in group} <= {*listed}
 
 

@@ -1,7 +1,7 @@
 """French notice in an inbox about files and folders that are not claimed: why, and what to do."""
 
 import stat
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ from upath import UPath
 from bms_flows.onboarding.inbox.discovery import IGNORED_ENDS, local
 from bms_flows.onboarding.inbox.unfinished import UnfinishedFile
 from bms_flows.runtime import storage
-from bms_flows.runtime.typography import typeset
+from bms_flows.texts import SKIPPED, WAITING, typeset
 
 NAME: Final = "_NON_PRIS.txt"
 READABLE: Final = 0o644
@@ -35,67 +35,6 @@ class SkippedFile:
     code: str
     since: datetime | None = None
     drop: int | None = None
-
-
-FRENCH: Final[Mapping[str, tuple[str, str]]] = {
-    "growing": (
-        "Le fichier change encore.",
-        "Attendre la fin de la copie ; sinon, fermer le programme qui l'écrit.",
-    ),
-    "being_written": (
-        "Un programme de ce serveur garde le fichier ouvert en écriture.",
-        "Fermer le fichier dans ce programme, ou terminer la copie.",
-    ),
-    "open_in_editor": (
-        "Le fichier est ouvert dans Excel ou LibreOffice.",
-        (
-            "Le fermer : il est pris ensuite. Après {minutes} minutes sans changement, il est pris"
-            " tel quel."
-        ),
-    ),
-    "empty": (
-        "Le fichier est vide.",
-        (
-            "Si la copie est en cours, attendre ; sinon, déposer à nouveau le fichier rempli. Après"
-            " {minutes} minutes sans changement, il est refusé."
-        ),
-    ),
-    "incomplete": (
-        (
-            "La fin du fichier manque : pas de retour à la ligne après la dernière ligne, un"
-            ' guillemet (") jamais refermé, ou un classeur copié en partie.'
-        ),
-        (
-            "S'il est complet, ne rien faire : après {minutes} minutes sans changement, il est pris"
-            " tel quel, et rien n'est créé sans approbation. Sinon, le déposer à nouveau en entier."
-        ),
-    ),
-    "unreadable": (
-        "Le fichier ne peut pas être lu.",
-        "Demander au service informatique d'en donner le droit de lecture à l'utilisateur d'Airflow.",
-    ),
-    "bad_name": (
-        "Le nom est trop long, ou contient des caractères illisibles.",
-        "Renommer le fichier : un nom court, en lettres et chiffres.",
-    ),
-    "folder": (
-        "C'est un dossier : seuls les fichiers déposés directement dans cette boîte sont pris.",
-        "Déplacer les fichiers dans la boîte, puis supprimer le dossier.",
-    ),
-    "not_a_file": (
-        "C'est un lien ou un fichier spécial, pas un fichier ordinaire.",
-        "Déposer le fichier lui-même.",
-    ),
-    "reserved_name": (
-        'Le nom commence par "_", réservé aux modèles et aux notices.',
-        'Renommer le fichier sans "_" au début.',
-    ),
-    "temporary_name": (
-        "Le nom se termine comme celui d'un fichier en cours de copie (.part, .tmp…).",
-        "Si la copie est terminée, renommer le fichier en .csv ou .xlsx.",
-    ),
-}
-"""Reason and remedy by code: the codes of `WAITING`, and of entries that are no dropped files."""
 
 
 def waiting_files(waits: Collection[UnfinishedFile], now: datetime) -> Iterator[SkippedFile]:
@@ -138,14 +77,14 @@ def content(untaken: Sequence[SkippedFile], zone: ZoneInfo, minutes: int) -> byt
     """Return the notice, for Notepad: UTF-8 with its mark, CRLF. Pure."""
     lines = [TITLE, "=" * len(TITLE), "", INTRODUCTION]
     for each in untaken[:MOST]:
-        why, what = FRENCH[each.code]
+        text = {**WAITING, **SKIPPED}[each.code]["FR"]
         since = f"depuis le {each.since.astimezone(zone):%d/%m/%Y %H:%M}" if each.since else ""
         number = f"dépôt {each.drop}" if each.drop else ""
         details = ", ".join(filter(None, (since, number)))
         lines += [
             f"- {_printable(each.name)}{f' ({details})' if details else ''}",
-            typeset(f"  Pourquoi : {why}"),
-            typeset(f"  Que faire : {what.format(minutes=minutes)}"),
+            f"  {typeset('Pourquoi :')} {text.meaning}",
+            f"  {typeset('Que faire :')} {text.remedy.format(minutes=minutes)}",
             "",
         ]
     if len(untaken) > MOST:

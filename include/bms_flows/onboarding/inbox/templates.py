@@ -16,7 +16,7 @@ from bms_flows.onboarding.reading.sheet import UNDECLARED, DeclaredFormat
 from bms_flows.onboarding.reading.xlsx_writer import ALL_TEXT, SheetRow, text, xlsx_file
 from bms_flows.onboarding.resources.description import Field, Kind, Resource
 from bms_flows.runtime.storage import write_if_changed
-from bms_flows.runtime.typography import typeset
+from bms_flows.texts import typeset
 
 READ_ME = "_LISEZMOI.txt"
 READABLE = 0o644

@@ -9,9 +9,9 @@ from uuid import uuid4
 from sqlalchemy import Connection, Engine, Select, exists, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from bms_flows.onboarding.faults.drops import WAITING
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import FoundFile, WaitReason
+from bms_flows.texts import WAITING
 from bms_warehouse.database import clock
 from bms_warehouse.tables import dropped_file
 
@@ -43,7 +43,7 @@ class UnfinishedFile:
 
     def text(self, now: datetime) -> str:
         """Return the reason and the remedy, without the file's name, which may be personal data."""
-        reason = WAITING[self.reason]
+        reason = WAITING[self.reason]["EN"]
         minutes = max(0, int((now - self.since).total_seconds() // 60))
         return f"drop {self.drop} waits for {minutes} min. {reason.meaning} {reason.remedy}"
 

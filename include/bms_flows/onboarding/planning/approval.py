@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Engine, Row, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from bms_flows.onboarding.faults.fault import fault_to_json
+from bms_flows.onboarding.faults import fault_to_json
 from bms_flows.onboarding.ledger.store import among
 from bms_flows.onboarding.planning import limits
 from bms_flows.onboarding.planning.limits import ApprovalDecision

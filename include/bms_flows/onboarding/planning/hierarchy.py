@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from bms_flows.onboarding.faults.fault import Fault
+from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.ledger.entry import EXISTING, UNSENT, Entry, State
 from bms_flows.onboarding.planning.order import cyclic, reports
 from bms_flows.onboarding.planning.plan import Action, PlannedRow, reject

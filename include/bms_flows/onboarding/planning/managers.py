@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from bms.dates import parse_date
-from bms_flows.onboarding.faults.fault import Fault
+from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import normalize
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from bms_flows.onboarding.faults.fault import Fault
+from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.resources.body import Difference, body_digest
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bms_flows.onboarding.faults.fault import Fault
+from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, Entry, State
 from bms_flows.onboarding.planning.hierarchy import in_review, reject_by_hierarchy
 from bms_flows.onboarding.planning.managers import (

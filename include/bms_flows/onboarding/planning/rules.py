@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from bms_flows.onboarding.faults.fault import Fault
+from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.reading.sheet import Row
 from bms_flows.onboarding.resources.addresses import (
     is_france,

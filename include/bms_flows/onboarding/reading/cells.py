@@ -8,7 +8,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any, Final
 
-from bms_flows.onboarding.faults.fault import ReadError
+from bms_flows.onboarding.faults import ReadError
 from bms_flows.onboarding.reading import dates, number_format, numbers
 from bms_flows.onboarding.reading.mojibake import broken
 from bms_flows.onboarding.reading.sheet import UNDECLARED, DeclaredFormat

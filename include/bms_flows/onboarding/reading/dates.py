@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Final, Literal
 
-from bms_flows.onboarding.faults.fault import ReadError
+from bms_flows.onboarding.faults import ReadError
 
 Order = Literal["dmy", "mdy", "ymd"]
 WRITTEN: Final = {"dmy": "jj/mm/aaaa", "mdy": "mm/jj/aaaa", "ymd": "aaaa-mm-jj"}

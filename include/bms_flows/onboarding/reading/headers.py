@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bms_flows.onboarding.faults.fault import Fault
+from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.reading.mojibake import broken
 from bms_flows.onboarding.reading.sheet import REPORT_COLUMNS
 from bms_flows.onboarding.resources.description import Resource, normalize_header

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Final, Literal
 
-from bms_flows.onboarding.faults.fault import ReadError
+from bms_flows.onboarding.faults import ReadError
 
 Mark = Literal[",", "."]
 

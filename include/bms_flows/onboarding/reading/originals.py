@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final
 
-from bms_flows.onboarding.faults.fault import ReadError
+from bms_flows.onboarding.faults import ReadError
 
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9][0-9 \xa0\u202f]*(?:[.,][0-9]*)?|[.,][0-9]+)")
 _AS_EXCEL_WRITES: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:[.,][0-9]*[1-9])?")

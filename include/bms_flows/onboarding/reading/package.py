@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 from xml.parsers import expat
 
-from bms_flows.onboarding.faults.fault import ReadError
+from bms_flows.onboarding.faults import ReadError
 from bms_flows.onboarding.reading.sheet import Limits
 
 NAMESPACES: Final = (

@@ -6,7 +6,7 @@ from typing import Final
 
 from openpyxl.styles.numbers import BUILTIN_FORMATS
 
-from bms_flows.onboarding.faults.fault import ReadError
+from bms_flows.onboarding.faults import ReadError
 from bms_flows.onboarding.reading.layout import (
     SheetPart,
     Style,

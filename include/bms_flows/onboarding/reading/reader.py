@@ -7,7 +7,7 @@ from typing import Final
 
 from openpyxl.utils import get_column_letter
 
-from bms_flows.onboarding.faults.fault import Fault, ReadError
+from bms_flows.onboarding.faults import Fault, ReadError
 from bms_flows.onboarding.reading import cells, headers, originals
 from bms_flows.onboarding.reading.cells import Cell, Evidence
 from bms_flows.onboarding.reading.encoding import CP1252

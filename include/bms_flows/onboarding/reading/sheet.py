@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from bms_flows.onboarding.faults.fault import Fault
+from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.resources.description import Value
 
 HINT = "_hint"

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from bms_flows.onboarding.faults.fault import ReadError
+from bms_flows.onboarding.faults import ReadError
 from bms_flows.onboarding.reading.layout import (
     EXCELS_COLUMNS,
     EXCELS_ROWS,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from bms_flows.onboarding.faults.fault import Fault, ReadError
+from bms_flows.onboarding.faults import Fault, ReadError
 from bms_flows.onboarding.reading import cells, column_evidence, headers, originals, tokens
 from bms_flows.onboarding.reading.cells import Cell
 from bms_flows.onboarding.reading.encoding import CP1252, BadEncoding, decode

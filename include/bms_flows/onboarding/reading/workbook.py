@@ -10,7 +10,7 @@ from typing import Final
 
 from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
 
-from bms_flows.onboarding.faults.fault import ReadError
+from bms_flows.onboarding.faults import ReadError
 from bms_flows.onboarding.reading import number_format
 from bms_flows.onboarding.reading.cells import Cell, Formatted
 from bms_flows.onboarding.reading.layout import (

@@ -7,7 +7,7 @@ both sides agreed, shows which side changed.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, Table, select
 from sqlalchemy.dialects.postgresql import insert
@@ -20,19 +20,11 @@ from bms_flows.onboarding.sending.verify import MAX_CONCURRENT_READS
 from bms_flows.runtime.concurrently import gather_bounded
 from bms_flows.runtime.excel_csv import csv_file
 from bms_flows.runtime.settings import Language
+from bms_flows.texts import DIFFERENCE
 from bms_warehouse.tables import contact_agreement, contact_difference
 
 FILE = "differences.csv"
 HEADER = ("_line", "id", "state", "field", "base", "ours", "theirs", "changed_by")
-WORDS: Final[Mapping[str, Mapping[Language, str]]] = {
-    "current": {"FR": "actuelle", "EN": "current"},
-    "resolved": {"FR": "résolue", "EN": "resolved"},
-    "source": {"FR": "fichier", "EN": "file"},
-    "CRM": {"FR": "service", "EN": "service"},
-    "both": {"FR": "les deux", "EN": "both"},
-    "": {"FR": "", "EN": ""},
-}
-"""The state of a difference, and which side changed."""
 RESOURCE = "contact"
 """The resource whose differences are stored."""
 
@@ -187,10 +179,10 @@ def _csv_row(
     return (
         lines.get(row.id_contact),
         row.id_contact,
-        WORDS["resolved" if each.resolved else "current"][language],
+        DIFFERENCE["resolved" if each.resolved else "current"][language],
         row.field,
         *map(_csv_value, (each.base, each.ours, each.theirs)),
-        WORDS[each.changed_by][language],
+        DIFFERENCE[each.changed_by][language] if each.changed_by else "",
     )
 
 

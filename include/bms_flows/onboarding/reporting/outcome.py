@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from bms_flows.onboarding.faults.fault import Fault
+from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.match_rules import Identity
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bms_flows.onboarding.faults.fault import COLON, Fault
+from bms_flows.onboarding.faults import Fault, with_column
 from bms_flows.onboarding.planning.plan import Action, Plan, PlannedRow
 from bms_flows.onboarding.reading.headers import is_report
 from bms_flows.onboarding.reading.sheet import Row, Sheet
 from bms_flows.onboarding.resources.description import Value
 from bms_flows.runtime.excel_csv import csv_file, unescape
+from bms_flows.runtime.settings import Language
 
 LEADING: Final = ("_line", "_action")
 TRAILING: Final = ("_reason_fr", "_reason_en", "_candidates")
@@ -55,8 +56,8 @@ def plan_file(plan: Plan, sheet: Sheet) -> bytes:
                 planned.line,
                 planned.action,
                 *(_cell(row, index, name) for index, (_, name) in enumerate(columns)),
-                " | ".join(_prefixed(fault, sheet, fault.text_fr, COLON["FR"]) for fault in faults),
-                " | ".join(_prefixed(fault, sheet, fault.text_en, COLON["EN"]) for fault in faults),
+                " | ".join(_reason(fault, sheet, "FR") for fault in faults),
+                " | ".join(_reason(fault, sheet, "EN") for fault in faults),
                 " | ".join(planned.candidates),
             )
 
@@ -81,10 +82,9 @@ def _faults(planned: PlannedRow, sheet: Sheet, row: Row) -> Sequence[Fault]:
     return []
 
 
-def _prefixed(fault: Fault, sheet: Sheet, text: str, colon: str) -> str:
-    """Return a reason after the header of its column, if it has one."""
+def _reason(fault: Fault, sheet: Sheet, language: Language) -> str:
     column = fault.column or sheet.form.header(fault.field)
-    return f"{column}{colon}{text}" if column else text
+    return with_column(column, fault.reason(language), language)
 
 
 def _cell(row: Row, index: int, name: str | None) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Engine, Row
 
-from bms_flows.onboarding.faults.fault import Fault, fault_from_json
+from bms_flows.onboarding.faults import Fault, fault_from_json
 from bms_flows.onboarding.ledger.entry import EXISTING, Entry, State
 from bms_flows.onboarding.ledger.store import Ledger
 from bms_flows.onboarding.planning import approval

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
-from bms_flows.onboarding.faults.fault import COLON, Fault
+from bms_flows.onboarding.faults import Fault, with_column
 from bms_flows.onboarding.reading import originals, tokens
 from bms_flows.onboarding.reading.cells import MISSING, shown
 from bms_flows.onboarding.reading.column_evidence import remarks
@@ -78,8 +78,8 @@ def report_cells(
     def column(fault: Fault) -> str:
         return fault.column or form.header(fault.field)
 
-    def prefixed(fault: Fault, text: str, colon: str) -> str:
-        return f"{column(fault)}{colon}{text}" if column(fault) else text
+    def reason(fault: Fault, language: Language) -> str:
+        return with_column(column(fault), fault.reason(language), language)
 
     def joined(texts: Sequence[str]) -> str:
         return " | ".join(dict.fromkeys(text for text in texts if text))
@@ -87,8 +87,8 @@ def report_cells(
     return [
         "" if line is None else str(line),
         joined([column(fault) for fault in faults]),
-        joined([prefixed(fault, fault.text_fr, COLON["FR"]) for fault in faults]),
-        joined([prefixed(fault, fault.text_en, COLON["EN"]) for fault in faults]),
+        joined([reason(fault, "FR") for fault in faults]),
+        joined([reason(fault, "EN") for fault in faults]),
         joined([fault.hint(language) for fault in faults]) + remarks(form.inferred),
         noted,
     ]

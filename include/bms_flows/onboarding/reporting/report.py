@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from upath import UPath
 
-from bms_flows.onboarding.inbox.notices import WORDS
 from bms_flows.onboarding.reading.headers import is_report
 from bms_flows.onboarding.reading.sheet import LastLine, Sheet
 from bms_flows.onboarding.reporting.outcome import RowOutcome
@@ -12,6 +11,7 @@ from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.runtime.excel_csv import csv_file
 from bms_flows.runtime.settings import Language
 from bms_flows.runtime.storage import save_private
+from bms_flows.texts import OUTCOMES
 
 CREATED = ("_line", "key", "state", "guid", "id", "is_standby", "evidence")
 REVIEW = ("_line", "key", "_reason_fr", "_reason_en", "_hint", "differences", "candidates")
@@ -77,7 +77,7 @@ def created_file(outcomes: Sequence[RowOutcome], language: Language) -> bytes:
             (
                 each.line,
                 each.key,
-                WORDS[each.state][language][0],
+                OUTCOMES[each.state][language][0],
                 each.guid,
                 each.id,
                 None if each.is_standby is None else "oui" if each.is_standby else "non",
@@ -97,8 +97,8 @@ def review_file(outcomes: Sequence[RowOutcome], language: Language) -> bytes:
             (
                 each.line,
                 each.key,
-                " | ".join(fault.text_fr for fault in each.faults),
-                " | ".join(fault.text_en for fault in each.faults),
+                " | ".join(fault.reason("FR") for fault in each.faults),
+                " | ".join(fault.reason("EN") for fault in each.faults),
                 " | ".join(fault.hint(language) for fault in each.faults),
                 " | ".join(f"{d.field}: {d.ours} ≠ {d.theirs}" for d in each.differences),
                 " | ".join(f"{c.guid} {c.id or ''} {c.evidence}".strip() for c in each.candidates),

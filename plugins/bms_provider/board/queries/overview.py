@@ -16,7 +16,7 @@ from bms_provider.board.access import Viewer
 from bms_provider.board.flows import FLOWS
 from bms_provider.board.queries import trends
 from bms_provider.board.queries.pending import PendingItem, pending_items
-from bms_provider.board.states import STATES
+from bms_provider.board.states import TONES
 from bms_warehouse.queries import loads, waiting
 from bms_warehouse.queries.trends import totals_beside
 
@@ -134,7 +134,7 @@ def viewed(health: dict[str, Any], who: Viewer) -> dict[str, Any]:
 
 def summary(rows: list[FlowRow], pending: list[PendingItem]) -> str:
     """Return the headline: the health of the flows and the number of pending items."""
-    tones = [STATES[row.state].tone for row in rows if row.state != "never"]
+    tones = [TONES[row.state] for row in rows if row.state != "never"]
     unhealthy = sum(tone in ("warn", "bad") for tone in tones)
     if not tones:
         flows = "No flow ran yet"

@@ -13,15 +13,16 @@ from upath import UPath
 from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.reporting import plan_file, question
-from bms_flows.onboarding.reporting.question import OUTCOMES, ApprovalRequest
+from bms_flows.onboarding.reporting.question import ApprovalRequest
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime.notice import Links as FlowLinks
 from bms_flows.runtime.settings import FlowSettings, Language
+from bms_flows.texts import PLANNED
 from bms_provider.board import files
 from bms_provider.board.flows import FLOWS
-from bms_provider.board.french import file_fault, outcome_labels
 from bms_provider.board.queries import trends
 from bms_provider.board.queries.overview import flow_rows
+from bms_provider.board.texts import file_fault, outcome_labels
 from bms_warehouse.queries import drops, loads, waiting
 
 MAX_LOADS = 60
@@ -111,7 +112,7 @@ def plan_page(
         content = None
     headers, rows = plan_file.read_plan_file(content) if content else ((), [])
     filled = [n for n, _ in enumerate(headers) if any(row.cells[n] for row in rows)]
-    by_action = {action: [row for row in rows if row.action == action] for action in OUTCOMES}
+    by_action = {action: [row for row in rows if row.action == action] for action in PLANNED}
     return {
         "name": name,
         "flow": FLOWS[name],

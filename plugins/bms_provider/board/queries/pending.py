@@ -10,9 +10,9 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from bms_flows.monitoring import alarms
-from bms_flows.onboarding.faults.drops import WAITING
 from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.reporting.question import reason_text
+from bms_flows.texts import WAITING
 from bms_provider.board.access import Viewer
 from bms_provider.board.flows import FLOWS
 from bms_warehouse.queries import waiting
@@ -82,7 +82,7 @@ def _plans(warehouse: Connection, flows: Mapping[str, str]) -> Iterator[PendingI
 
 def _files(warehouse: Connection, flows: Mapping[str, str]) -> Iterator[PendingItem]:
     for drop in waiting.files(warehouse, [*flows]):
-        fault = WAITING[drop["waits_for"]]
+        fault = WAITING[drop["waits_for"]]["EN"]
         yield PendingItem(
             f"Drop {drop['drop_id']} cannot be processed yet",
             f"{fault.meaning} {fault.remedy}",

@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from upath import UPath
 
-from bms_flows.onboarding.faults.drops import WAITING
 from bms_flows.onboarding.inbox import discovery, skipped_files, templates
-from bms_flows.onboarding.inbox.skipped_files import FRENCH, NAME, SkippedFile
+from bms_flows.onboarding.inbox.skipped_files import NAME, SkippedFile
 from bms_flows.onboarding.inbox.unfinished import UnfinishedFile
 from bms_flows.onboarding.resources.employee import EMPLOYEE
+from bms_flows.texts import WAITING
 
 NOW = datetime(2026, 3, 31, 8, 0, tzinfo=UTC)
 PARIS = ZoneInfo("Europe/Paris")
@@ -29,13 +29,6 @@ def found(inbox: UPath, now: datetime | None = None) -> dict[str, str]:
 def published(inbox: UPath, untaken: Sequence[SkippedFile]) -> str:
     skipped_files.publish(inbox, untaken, PARIS, 10)
     return (inbox / NAME).read_bytes().decode("utf-8-sig") if (inbox / NAME).exists() else ""
-
-
-def test_every_reason_has_a_french_text() -> None:
-    assert WAITING.keys() <= FRENCH.keys()
-    for why, what in FRENCH.values():
-        assert why.endswith(".")
-        assert what.format(minutes=10).endswith(".")
 
 
 def test_folders_and_reserved_names_are_explained(inbox: UPath) -> None:

@@ -10,7 +10,7 @@ import openpyxl
 import pytest
 from upath import UPath
 
-from bms_flows.onboarding.faults.fault import Fault
+from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.inbox import templates
 from bms_flows.onboarding.inbox.discovery import list_files
 from bms_flows.onboarding.reading.reader import read
@@ -20,7 +20,7 @@ from bms_flows.onboarding.resources.consultant import consultant
 from bms_flows.onboarding.resources.contact import contact
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.employee import EMPLOYEE
-from bms_flows.runtime.typography import typeset
+from bms_flows.texts import typeset
 
 PAGE = "https://airflow.example.com/bms/flows/employee_onboarding"
 

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import Engine, func, select
 from upath import UPath
 
-from bms_flows.onboarding.faults.drops import WAITING
 from bms_flows.onboarding.inbox import claim, discovery, unfinished
 from bms_flows.onboarding.inbox.discovery import WaitReason
 from bms_flows.onboarding.inbox.unfinished import UnfinishedFile
+from bms_flows.texts import WAITING
 from bms_warehouse.tables import dropped_file
 
 ROW = "Matricule;Nom\r\n001;Dupré\r\n".encode()
@@ -141,4 +141,4 @@ def test_a_notice_states_duration_reason_and_remedy(reason: WaitReason) -> None:
     assert not waits.long(since + timedelta(minutes=2))
     assert waits.long(now := since + timedelta(minutes=7))
     assert waits.text(now).startswith("drop 12 waits for 7 min. ")
-    assert WAITING[reason].remedy in waits.text(now)
+    assert WAITING[reason]["EN"].remedy in waits.text(now)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from bms_flows.onboarding.faults.fault import Fault
+from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.planning.plan import Action, Plan, PlanInputs, PlannedRow, digest
 from bms_flows.onboarding.planning.planner import make

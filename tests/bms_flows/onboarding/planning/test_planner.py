@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from bms_flows.onboarding.faults.fault import Fault
+from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.ledger.entry import Entry, State
 from bms_flows.onboarding.planning import limits, rules
 from bms_flows.onboarding.planning.matching import records_to_read
@@ -101,7 +101,7 @@ def test_all_faults_of_all_rows_are_listed() -> None:
     ]
     assert [f.code for f in second.faults] == ["bad_date"], "what can't be read is not missing"
     assert all(
-        f.text_fr and f.text_en and f.hint("FR") and f.hint("EN")
+        f.reason("FR") and f.reason("EN") and f.hint("FR") and f.hint("EN")
         for row in (first, second)
         for f in row.faults
     )

@@ -4,12 +4,10 @@
 
 from datetime import date
 from decimal import Decimal
-from string import Formatter
 from typing import Any
 
 import pytest
 
-from bms_flows.onboarding.faults.fault import Fault
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import DeclaredFormat, Limits, Sheet
 from bms_flows.onboarding.resources.employee import EMPLOYEE
@@ -204,13 +202,13 @@ def test_one_date_in_another_order_refuses_all_ambiguous_dates() -> None:
     assert [str(row.values["start_date"]) for row in found.rows[3:]] == [
         "2026-12-31", "2026-05-05", "2026-06-01"
     ]  # fmt: skip
-    for text in (found.faults[0].text_fr, found.faults[0].text_en):
+    for text in (found.faults[0].reason("FR"), found.faults[0].reason("EN")):
         assert "A4" in text
 
 
 def test_the_first_five_contradicting_cells_are_listed() -> None:
     found = sheet("Nom;Date d'entrée\n" + "A;12/31/2026\n" * 7)
-    assert "B2, B3, B4, B5, B6…" in found.faults[0].text_en
+    assert "B2, B3, B4, B5, B6…" in found.faults[0].reason("EN")
 
 
 def test_an_inbox_declares_another_order() -> None:
@@ -396,8 +394,8 @@ def test_a_file_beyond_a_limit_is_refused_whole(
 ) -> None:
     (fault,) = sheet(text, limits=limits).faults
     assert fault.code == "too_big"
-    assert f"limite de {exceeded[0]}." in fault.text_fr
-    assert f"limit of {exceeded[1]}." in fault.text_en
+    assert f"limite de {exceeded[0]}." in fault.reason("FR")
+    assert f"limit of {exceeded[1]}." in fault.reason("EN")
 
 
 def test_a_cell_beyond_the_limit_is_refused() -> None:
@@ -417,32 +415,17 @@ def test_bytes_of_no_encoding_are_refused() -> None:
 def test_a_fault_states_the_remedy_without_the_value() -> None:
     found = sheet("Nom;Entité;N° de sécu\nDupont;secret-7;1,85E+14\n")
     for fault in found.faults:
-        assert fault.text_fr
-        assert fault.text_en
+        assert fault.reason("FR")
+        assert fault.reason("EN")
         assert fault.hint("FR")
         assert fault.hint("EN")
-        told = repr(fault) + fault.text_fr + fault.text_en + fault.hint("FR") + fault.hint("EN")
+        told = (
+            repr(fault)
+            + fault.reason("FR")
+            + fault.reason("EN")
+            + fault.hint("FR")
+            + fault.hint("EN")
+        )
         assert "secret-7" not in told
     assert "Dupont" not in repr(found)
     assert "Dupont" not in repr(found.rows)
-
-
-def test_every_fault_has_its_texts() -> None:
-    from bms_flows.onboarding.faults.fault import TEXTS
-
-    for code, text in TEXTS.items():
-        named = [
-            name for _, name, _, _ in Formatter().parse(text.french + text.hint_french) if name
-        ]
-        fault = Fault(code, 1, details=dict.fromkeys(named, "…"))
-        texts = (fault.text_fr, fault.text_en, fault.hint("FR"), fault.hint("EN"))
-        assert all(texts), code
-        assert not any(" / " in text for text in texts), f"{code}: one text in two languages"
-        # A reject file is in the drop's encoding, the narrowest of them included.
-        assert all(text.encode("cp1252") for text in texts), code
-
-
-def test_a_pdf_named_as_a_workbook_is_refused_as_a_kind_of_file() -> None:
-    content = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n<<\x00\x81\x8d>>\n%%EOF\n"
-    for name, code in (("a.xlsx", "bad_kind"), ("a.csv", "bad_encoding")):
-        assert [fault.code for fault in read(content, name, EMPLOYEE).faults] == [code]

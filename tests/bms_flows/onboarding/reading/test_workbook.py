@@ -142,7 +142,7 @@ def test_an_unsupported_number_format_is_reported_with_its_cell() -> None:
 
     [fault] = opened([["Nom", "Taux d'activité"], ["A", 100]], arrange).faults
     assert (fault.line, fault.column) == (2, "Taux d'activité")
-    for text in (fault.text_fr, fault.text_en):
+    for text in (fault.reason("FR"), fault.reason("EN")):
         assert "B2" in text
         assert "0.00E+00" in text
 
@@ -292,13 +292,13 @@ def test_a_short_row_is_only_empty_at_its_end() -> None:
 def test_a_cell_outside_the_table_is_refused() -> None:
     [fault] = opened([["Nom", ""], ["A", "", "B"]]).faults
     assert (fault.code, fault.line) == ("unnamed_column", 2)
-    assert fault.text_fr == "Une colonne remplie n'a pas d'en-tête\xa0: la colonne C."
+    assert fault.reason("FR") == "Une colonne remplie n'a pas d'en-tête\xa0: la colonne C."
 
 
 def test_merged_cells_are_refused() -> None:
     rows = [["Nom", "Service"], ["A", "RH"], ["B", None]]
     [fault] = opened(rows, lambda made: made.active.merge_cells("B2:B3")).faults
-    assert fault.text_fr == "La feuille contient des cellules fusionnées, par exemple B2:B3."
+    assert fault.reason("FR") == "La feuille contient des cellules fusionnées, par exemple B2:B3."
 
 
 RELATION = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
@@ -329,8 +329,8 @@ def test_another_format_named_as_a_workbook_is_not_called_damaged(
 
 def test_the_reason_of_a_damaged_workbook_is_in_the_language_of_the_text() -> None:
     [fault] = read(book([["Nom"], ["A"]])[:-100], "a.xlsx", EMPLOYEE).faults
-    assert fault.text_fr == "Le classeur est illisible\xa0: contenu endommagé."
-    assert fault.text_en == "The workbook can't be read: damaged content."
+    assert fault.reason("FR") == "Le classeur est illisible\xa0: contenu endommagé."
+    assert fault.reason("EN") == "The workbook can't be read: damaged content."
 
 
 def test_the_sheet_with_known_headers_is_read() -> None:

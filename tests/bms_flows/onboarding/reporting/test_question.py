@@ -8,9 +8,6 @@ import pytest
 from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.planning.plan import Action
 from bms_flows.onboarding.reporting.question import (
-    OUTCOMES,
-    REASONS,
-    RECORDS,
     ApprovalRequest,
     ask,
     question,
@@ -19,6 +16,7 @@ from bms_flows.onboarding.reporting.question import (
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings
+from bms_flows.texts import APPROVAL, PLANNED, RECORDS
 
 NONE = dict.fromkeys(map(str, Action), 0)
 REQUEST = ApprovalRequest(
@@ -84,13 +82,13 @@ def test_the_question_is_english_where_the_inbox_is(
 
 @pytest.mark.parametrize("language", ["FR", "EN"])
 def test_every_outcome_reason_and_resource_has_its_words(language: Any) -> None:
-    assert OUTCOMES.keys() == {*Action}
+    assert PLANNED.keys() == {*Action}
     assert RECORDS.keys() == REMOTES.keys()
     for n in (1, 2):
         request = replace(REQUEST, counts=dict.fromkeys(NONE, n))
         asked = question(request, language=language, hours=n, page=PAGE)
         assert asked.sentences[0].count(f"{n} ") == len(Action)
-    for code in REASONS:
+    for code in APPROVAL:
         text = reason_text(ApprovalReason(code, "3", "9"), language)
         assert "{" not in text
     assert reason_text(ApprovalReason("of_another_version", "3", "9"), language)

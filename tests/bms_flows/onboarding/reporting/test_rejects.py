@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bms_flows.onboarding.faults.fault import Fault
+from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import REPORT_COLUMNS, Sheet
 from bms_flows.onboarding.reporting.rejects import reject_files, report_cells

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
-from bms_flows.onboarding.faults.fault import Fault
+from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting import report

@@ -1,31 +1,29 @@
-"""French texts of the board's pages for HR users."""
+"""Texts of the board's pages for HR users."""
 
-import calendar
 import re
 from pathlib import Path
 
 import pytest
 
-from bms_flows.onboarding.faults.drops import WITHDRAWN
-from bms_provider.board.french import FRENCH, row_reason
-from bms_provider.board.states import STATES
+from bms_flows.texts import PAGES, STATES
+from bms_provider.board.states import TONES
+from bms_provider.board.texts import row_reason
 from bms_warehouse.tables.creation import PLAN_STATES
 from bms_warehouse.tables.drops import DROP_STATES
 
 
-def test_every_text_of_the_pages_of_drops_has_a_translation_and_each_translation_a_use(
-    project: Path,
-) -> None:
+def test_every_text_of_the_pages_of_drops_has_an_entry_and_each_entry_a_use(project: Path) -> None:
     templates = project / "plugins/bms_provider/board/templates"
     pages = "".join(file.read_text() for file in templates.glob("*.html"))
-    used = set(re.findall(r'\bt\("([^"]+)"\)', pages))
-    for state in DROP_STATES:
-        used |= {STATES[state].word, STATES[state].meaning}
-    for reason in WITHDRAWN.values():
-        used |= {reason.meaning, reason.remedy}
-    used |= {*PLAN_STATES, "ready", "review", "sending", "unknown"}
-    used |= set(calendar.month_abbr[1:])
-    assert used == FRENCH.keys()
+    used = set(re.findall(r'\bt\("(\w+[^_])"\)', pages))
+    used |= {f"plan_{state}" for state in PLAN_STATES}
+    used |= {f"row_{state}" for state in ("ready", "review", "sending", "unknown")}
+    assert used == PAGES.keys()
+
+
+def test_every_state_has_a_tone_and_those_of_drops_have_a_french_label() -> None:
+    assert STATES.keys() == TONES.keys()
+    assert {state for state, text in STATES.items() if "FR" in text} == {*DROP_STATES}
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,0 @@
-"""Faults of dropped files and of their rows."""

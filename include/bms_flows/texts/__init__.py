@@ -1,0 +1,109 @@
+"""Texts that users read, by code: meaning and remedy, in French and English side by side.
+
+The texts are data, in the TOML files of this folder. HR users read French or English; operators read
+English only. `docs/runbook.md` has a line or a section for each code.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
+
+from bms_flows.runtime.settings import Language
+
+NO_BREAK: Final = "\xa0"
+"""Also in Windows-1252, unlike the narrow one: a reject file has the encoding of the dropped file."""
+_HIGH: Final = re.compile(r" (?=[:;?!»])|(?<=«) ")
+
+
+class Reason(NamedTuple):
+    """What a code means, and the first remedy to try."""
+
+    meaning: str
+    remedy: str
+
+
+Reasons = Mapping[str, Reason]
+BilingualReasons = Mapping[str, Mapping[Language, Reason]]
+Sentences = Mapping[str, Mapping[Language, str]]
+Plurals = Mapping[str, Mapping[Language, tuple[str, str]]]
+"""Texts for one and for several."""
+
+
+def typeset(text: str) -> str:
+    """Return a French text with no-break spaces before `: ; ? !` and inside of quotes.
+
+    Only spaces are replaced, so times such as 12:30 and addresses of pages stay as they are.
+    """
+    return _HIGH.sub(NO_BREAK, text)
+
+
+def _read(name: str) -> dict[str, dict[str, Any]]:
+    """Return the groups of a file: texts by code, and by language where the file has both."""
+    groups = tomllib.loads(files(__name__).joinpath(name).read_text("utf-8"))
+    remedies = groups.pop("remedies", {})
+    return {
+        group: {
+            code: {
+                language.upper(): _text(text, language, remedies)
+                for language, text in entry.items()
+            }
+            if isinstance(entry, dict)
+            else _text(entry, "en", remedies)
+            for code, entry in entries.items()
+        }
+        for group, entries in groups.items()
+    }
+
+
+def _text(
+    text: str | list[str], language: str, remedies: Mapping[str, Any]
+) -> str | tuple[str, ...]:
+    """Return a text as users read it; a remedy may be the name of a shared one."""
+    shown = typeset if language == "fr" else str
+    if isinstance(text, str):
+        return shown(text)
+    shared = remedies.get(text[-1], text[-1])
+    last = shared[language] if isinstance(shared, dict) else shared
+    found = (*map(shown, text[:-1]), shown(last))
+    return Reason(*found) if len(found) == 2 else found  # noqa: PLR2004 - meaning and remedy
+
+
+_FAULTS: Final = _read("faults.toml")
+READING_FAULTS: Final[BilingualReasons] = _FAULTS["file"] | _FAULTS["cell"]
+"""Faults that reading a dropped file finds."""
+CREATION_FAULTS: Final[BilingualReasons] = _FAULTS["row"] | _FAULTS["unsettled"]
+"""Why a row is rejected, waits or needs a review."""
+FAULTS: Final[BilingualReasons] = {**READING_FAULTS, **CREATION_FAULTS}
+FRENCH_WORDS: Final[Mapping[str, str]] = _FAULTS["words"]
+
+_DROPS: Final = _read("drops.toml")
+WAITING: Final[BilingualReasons] = _DROPS["waiting"]
+"""Why a dropped file is not processed yet, by the code in `waits_for`."""
+SKIPPED: Final[BilingualReasons] = _DROPS["skipped"]
+"""Why an entry of an inbox is no dropped file."""
+WITHDRAWN: Final[BilingualReasons] = _DROPS["withdrawn"]
+"""Why a drop was withdrawn before its file was read."""
+OUTCOMES: Final[Plurals] = _DROPS["outcomes"]
+NOTICE: Final[Mapping[str, Mapping[Language, Any]]] = _DROPS["notice"]
+RECORDS: Final[Plurals] = _DROPS["records"]
+PLANNED: Final[Plurals] = _DROPS["planned"]
+APPROVAL: Final[Sentences] = _DROPS["approval"]
+"""Why a plan needs approval, or does not."""
+REQUEST: Final[Mapping[str, Mapping[Language, Any]]] = _DROPS["request"]
+DIFFERENCE: Final[Sentences] = _DROPS["difference"]
+
+_REASONS: Final = _read("reasons.toml")
+VIOLATIONS: Final[Reasons] = _REASONS["violations"]
+ROW_FAULTS: Final[Reasons] = _REASONS["row_faults"]
+MIRROR_REASONS: Final[Reasons] = _REASONS["mirrors"]
+ALARMS: Final[Reasons] = _REASONS["alarms"]
+AUDIT_REASONS: Final[Reasons] = _REASONS["audit"]
+
+_BOARD: Final = _read("board.toml")
+STATES: Final[BilingualReasons] = _BOARD["states"]
+"""Word and meaning of a state; in French only for drops."""
+PAGES: Final[Sentences] = _BOARD["pages"]
+PLAN_PAGE: Final[Sentences] = _BOARD["plan"]
+ERRORS: Final[Sentences] = _BOARD["errors"]

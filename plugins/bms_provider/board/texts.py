@@ -1,0 +1,40 @@
+"""Texts of the board by language: HR users read the pages of drops in the language of their inbox."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bms_flows.onboarding.faults import Fault
+from bms_flows.runtime.settings import Language
+from bms_flows.texts import FAULTS, OUTCOMES, PAGES
+from bms_provider.board.queries import trends
+
+
+def translator(language: Language) -> Callable[[str], Any]:
+    """Return the function that gives a text of the pages in a language."""
+    return lambda code: PAGES[code][language]
+
+
+def outcome_labels(language: Language) -> dict[str, str]:
+    """Return the headings of the outcomes of rows, by outcome."""
+    return {
+        key: OUTCOMES[key]["FR"][1].capitalize() if language == "FR" else label
+        for key, (label, _) in trends.OUTCOMES.items()
+    }
+
+
+def file_fault(stored: Mapping[str, Any], language: Language) -> tuple[str, str]:
+    """Return what is wrong with a whole file, and what to do; the code if another version stored it."""
+    if stored["code"] not in FAULTS:
+        return stored["code"], ""
+    fault = Fault(stored["code"], None, details=stored["details"])
+    return fault.reason(language), fault.hint(language)
+
+
+def row_reason(code: str | None, language: Language) -> str:
+    """Return why a row is unfinished: the sentence, or the code if its sentence needs details."""
+    if code is None or code not in FAULTS:
+        return code or ""
+    text = FAULTS[code][language].meaning
+    return code if "{" in text else text
