@@ -13,7 +13,7 @@ test: install     ## lint, then the tests
 	@scripts/test
 prove: install    ## long proofs: full Airflow runs, all fault combinations of creation, killed extractions
 	@scripts/prove
-bench: install    ## benchmarks: loads against their ceilings and against dlt, pandas and Singer
+bench: install    ## benchmarks: loads against their ceilings, dlt and pandas; growth, creation
 	@scripts/bench
 docs: install     ## build the documentation site into .local/site
 	@.venv/bin/python scripts/reference && NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet && echo "Open .local/site/index.html"

@@ -5,14 +5,10 @@ PostgreSQL's CSV reads quoted strings and bare numbers, and only rows with other
 and `\\` are decoded. Prints seconds, rows and memory as JSON. `--variant` selects the work:
 
 fetch    discard the responses;
-details  read details of contacts instead of the list, and discard them;
 compare  split the responses into rows, digest each row, look its key up in the stored hashes;
 one      split, COPY and merge in one thread beside the event loop;
 two      split in one thread, COPY and merge in another;
 batches  like `two`, merged every 20,000 rows.
-
-Contacts: `--readings` 1 reads the list once; 2 reads it twice with pages of two sizes, and the
-assigned contacts once more, like a sync; only the first reading is loaded.
 """
 
 import argparse
@@ -43,7 +39,6 @@ CREDENTIALS = {
     "application_id": "demo-application",
     "secret": "demo-secret",
 }
-FIRST_ID = 1001
 BATCH = 20_000
 AHEAD = 4
 """Responses between two threads."""
@@ -63,11 +58,6 @@ def windows(given: argparse.Namespace) -> Iterator[Request]:
         end = min(start + timedelta(days=given.window - 1), last)
         days = {"start_date": start.isoformat(), "end_date": end.isoformat()}
         yield "/v1/ERP/invoices/clients", {"id_entity": "1", "language": "FR"} | days
-
-
-def details(given: argparse.Namespace) -> Iterator[Request]:
-    """Yield the requests for details of contacts."""
-    return ((f"/v1/CRM/contacts/{FIRST_ID + n}", {}) for n in range(given.details))
 
 
 @asynccontextmanager
@@ -97,24 +87,18 @@ async def in_order(ask: Ask, wanted: Iterator[Request], most: int) -> AsyncItera
         yield await open_requests.popleft()
 
 
-async def responses(given: argparse.Namespace) -> AsyncIterator[tuple[int, bytes]]:
-    """Yield each response with the number of its reading, from 0."""
+async def responses(given: argparse.Namespace) -> AsyncIterator[bytes]:
+    """Yield each response."""
     async with session_of(given) as ask:
-        if given.work == "invoices" or given.variant == "details":
-            wanted = details(given) if given.variant == "details" else windows(given)
-            async for body in in_order(ask, wanted, given.in_flight):
-                yield 0, body
-            return
-        readings = [("ALL", given.page_size), ("ALL", given.page_size - 1)]
-        readings.append(("ASSIGNED", given.page_size))
-        for number, (state, size) in enumerate(readings[: 1 if given.readings == 1 else 3]):
-            query = {"filter": state, "page_size": str(size)}
+        requests = windows(given)
+        if given.work == "contacts":
+            query = {"filter": "ALL", "page_size": str(given.page_size)}
             first = await ask("/v1/CRM/contacts", query | {"page_number": "1"})
-            yield number, first
+            yield first
             rest = range(2, ENVELOPE.decode(first).total_pages + 1)
-            pages = (("/v1/CRM/contacts", query | {"page_number": str(n)}) for n in rest)
-            async for body in in_order(ask, pages, given.in_flight):
-                yield number, body
+            requests = (("/v1/CRM/contacts", query | {"page_number": str(n)}) for n in rest)
+        async for body in in_order(ask, requests, given.in_flight):
+            yield body
 
 
 async def compare(given: argparse.Namespace) -> int:
@@ -131,9 +115,9 @@ async def compare(given: argparse.Namespace) -> int:
         digests = [hashlib.blake2b(raw, digest_size=16).digest() for raw in raws]
         return len(raws), sum(digest not in known for digest in digests)
 
-    async for reading, body in responses(given):
+    async for body in responses(given):
         found, _ = await asyncio.to_thread(unknown, body)
-        rows += found if reading == 0 else 0
+        rows += found
     return rows
 
 
@@ -151,10 +135,8 @@ async def load(given: argparse.Namespace) -> int:
     with ThreadPoolExecutor(1) as split, ThreadPoolExecutor(1) as other:
         thread = split if given.variant == "one" else other
         loop = asyncio.get_running_loop()
-        async for reading, body in responses(given):
+        async for body in responses(given):
             found, content = await loop.run_in_executor(split, splitter.csv, body)
-            if reading:
-                continue
             rows, staged = rows + found, staged + found
             merging = given.variant == "batches" and staged >= BATCH
             staged = 0 if merging else staged
@@ -171,10 +153,10 @@ async def load(given: argparse.Namespace) -> int:
 async def fetch(given: argparse.Namespace) -> int:
     """Discard the responses; return the number of rows."""
     key = FIELDS[given.work][1].encode()
-    return sum([body.count(b'"%b"' % key) async for _, body in responses(given)])
+    return sum([body.count(b'"%b"' % key) async for body in responses(given)])
 
 
-WORK = {"fetch": fetch, "details": fetch, "compare": compare}
+WORK = {"fetch": fetch, "compare": compare}
 
 
 def main() -> None:
@@ -188,8 +170,6 @@ def main() -> None:
     options.add_argument("--days", type=int, default=365)
     options.add_argument("--window", type=int, default=7)
     options.add_argument("--page-size", type=int, default=100)
-    options.add_argument("--readings", type=int, default=1)
-    options.add_argument("--details", type=int, default=10_000)
     options.add_argument("--in-flight", type=int, default=16)
     given = options.parse_args()
     started = time.perf_counter()

@@ -14,67 +14,23 @@ TYPES = {
     "date": "invoice_date due_date",
     "timestamptz": "created_on canceled_on sent_on modified_on deleted_on",
 }
-FIELDS = {
-    "invoices": [
-        "id_invoice",
-        "reference_number",
-        "invoice_date",
-        "due_date",
-        "invoice_type",
-        "invoice_type_name",
-        "id_client",
-        "client_name",
-        "po_number",
-        "vat_number",
-        "invoice_subject",
-        "total_excl_vat",
-        "total_vat",
-        "total_incl_vat",
-        "total_due",
-        "currency",
-        "payment_mode",
-        "payment_mode_name",
-        "status",
-        "status_name",
-        "id_account_manager",
-        "created_on",
-        "created_by",
-        "canceled",
-        "canceled_on",
-        "canceled_by",
-        "id_credit",
-        "sent",
-        "sent_on",
-        "sent_by",
-    ],
-    "contacts": [
-        "id",
-        "first_name",
-        "last_name",
-        "business_title",
-        "email",
-        "phone_mobile_number",
-        "postal_code",
-        "city",
-        "country",
-        "exclude_from_emailing",
-        "send_greetings_card",
-        "is_lead",
-        "origin",
-        "signal",
-        "imported_company_name",
-        "id_client",
-        "id_account_manager",
-        "actif",
-        "deleted",
-        "created_on",
-        "created_by",
-        "modified_on",
-        "modified_by",
-        "deleted_on",
-        "deleted_by",
-    ],
+_NAMES = {
+    "invoices": (
+        "id_invoice reference_number invoice_date due_date invoice_type invoice_type_name "
+        "id_client client_name po_number vat_number invoice_subject total_excl_vat total_vat "
+        "total_incl_vat total_due currency payment_mode payment_mode_name status status_name "
+        "id_account_manager created_on created_by canceled canceled_on canceled_by id_credit "
+        "sent sent_on sent_by"
+    ),
+    "contacts": (
+        "id first_name last_name business_title email phone_mobile_number postal_code city "
+        "country exclude_from_emailing send_greetings_card is_lead origin signal "
+        "imported_company_name id_client id_account_manager actif deleted created_on created_by "
+        "modified_on modified_by deleted_on deleted_by"
+    ),
 }
+FIELDS = {work: names.split() for work, names in _NAMES.items()}
+"""Fields of the rows, by work; the first is the key."""
 
 
 class Envelope(msgspec.Struct):

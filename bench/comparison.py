@@ -1,4 +1,4 @@
-"""Benchmark of loads compared with their ceilings and with dlt, pandas and Singer; writes Markdown.
+"""Benchmark of loads compared with their ceilings, with dlt and with pandas; writes Markdown.
 
     python -m bench.comparison [--quick | --full] [--days 365] [--contacts 100000] [--repeat 3]
         [--minutes 60] [--cases TEXT]
@@ -6,7 +6,7 @@
 Loads invoices of two row shapes, with one and with seven days per request, and contacts with pages
 of 100 and of 1,000, into one PostgreSQL. A round measures, each in a separate process: the ceilings
 (the fastest counts), our first load, our load with nothing changed and with 1 % changed, the ceiling
-of these two, and the peers' first loads. `--full` runs the slow peers, too, and second loads.
+of these two, and the peers' first loads. `--full` runs the slow peer, too, and second loads.
 After each load rows and sums are compared with the ceiling's. Ratios are taken within a round. No
 peer and no case starts after the given minutes. `--cases` selects cases by a part of their names.
 """
@@ -59,7 +59,6 @@ SUMS = {
     ),
 }
 OUR_TABLES = {"invoices": "bms.client_invoice", "contacts": "bms.contact"}
-UNITS = {"invoices": "invoices_unit", "contacts": "mirror_unit"}
 EDITS = {
     "invoices": "update bms.client_invoice set _row_hash = '' where id_invoice % 100 = 1",
     "contacts": "update bms.contact set _row_hash = '', _list_hash = '' where id % 100 = 1",
@@ -67,11 +66,8 @@ EDITS = {
 """As if the service had changed one row in a hundred."""
 PEER_TABLES = {"invoices": "peer.client_invoice", "contacts": "peer.contact"}
 PEERS = (
-    Peer("dlt, on Arrow", "dlt", "dlt_pipeline", "arrow"),
-    Peer("dlt, tuned", "dlt", "dlt_pipeline", "tuned", slow=True),
-    Peer("requests, pandas to_sql", "pandas", "pandas_loop", "default", slow=True),
-    Peer("dlt, its defaults", "dlt", "dlt_pipeline", "default", slow=True),
-    Peer("Singer tap and target", "singer", "singer_pipe", "default", slow=True),
+    Peer("dlt, on Arrow", "dlt", "dlt_pipeline"),
+    Peer("requests, pandas to_sql", "pandas", "pandas_loop", slow=True),
 )
 CASES = [
     *(
@@ -98,7 +94,7 @@ class Course:
     days: int
     until: float
     full: bool = False
-    """Whether slow peers and peers' second loads are measured."""
+    """Whether the slow peer and second loads of peers are measured."""
     found: Found = field(default_factory=list)
     expected: dict[tuple[str, str], Any] = field(default_factory=dict)
     failed: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -146,7 +142,7 @@ class Course:
         """Measure our loads, and what the later loads cannot do without."""
         full = self.here.warehouse()
         root = (self.here.folder / full.rpartition("/")[2].partition("?")[0]).as_uri()
-        script, url = UNITS[case.work], self.sandboxes[case.shape].url
+        url = self.sandboxes[case.shape].url
         for what in (FIRST, AGAIN, ONE_PERCENT):
             if what == ONE_PERCENT:
                 with psycopg.connect(full) as connection:
@@ -155,7 +151,7 @@ class Course:
                 self.take(
                     case,
                     full,
-                    lambda: measured(script, url, full, root, *self._size(case)),
+                    lambda: measured("unit", case.work, url, full, root, *self._size(case)),
                     **label,
                     what=what,
                     who=OURS,
@@ -170,14 +166,13 @@ class Course:
     def peer(self, peer: Peer, case: Case, label: dict[str, Any]) -> None:
         """Measure a peer's first load, and with `full` its second."""
         base = self.here.warehouse()
-        folder = self.here.folder / f"{peer.script}-{peer.variant}-{time.monotonic_ns()}"
+        folder = self.here.folder / f"{peer.script}-{time.monotonic_ns()}"
         folder.mkdir()
         command: list[object] = [
             python_of(peer.lock),
             PROJECT / "bench" / "peers" / f"{peer.script}.py",
         ]
-        command += [case.work, self.sandboxes[case.shape].url, base, folder]
-        command += ["--variant", peer.variant, *self._size(case)]
+        command += [case.work, self.sandboxes[case.shape].url, base, folder, *self._size(case)]
         for what in (FIRST, AGAIN) if self.full else (FIRST,):
             try:
                 taken = self.take(
@@ -206,7 +201,7 @@ class Course:
         base = self.here.warehouse()
         self._ceiling(case, base, "fetch")()
         url, root = self.sandboxes[case.shape].url, (self.here.folder / "warm-up").as_uri()
-        measured(UNITS[case.work], url, base, root, *self._size(case))
+        measured("unit", case.work, url, base, root, *self._size(case))
         self.here.drop(base)
 
     def _ceiling(self, case: Case, uri: str, variant: str) -> Callable[[], dict[str, Any]]:
@@ -257,7 +252,7 @@ def main() -> None:
     options.add_argument(
         "--quick", action="store_true", help="30 days, 10,000 contacts, stored below .local/bench"
     )
-    options.add_argument("--full", action="store_true", help="slow peers and second loads, too")
+    options.add_argument("--full", action="store_true", help="the slow peer and second loads, too")
     options.add_argument("--days", type=int, default=365)
     options.add_argument("--contacts", type=int, default=100_000)
     options.add_argument("--repeat", type=int, default=3)

@@ -1,4 +1,4 @@
-"""Report of a comparison: tables and bars of medians, and ratios within a round."""
+"""Report of a comparison: tables of medians, and ratios within a round."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,6 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from bench.bars import SHADES, Bar, draw
 from tests.support.published import stamp
 from tests.support.virtual_environment import versions_of
 
@@ -40,12 +39,11 @@ class Case(NamedTuple):
 
 
 class Peer(NamedTuple):
-    """An alternative tool: its name, environment, script of `bench/peers`, variant."""
+    """An alternative tool: its name, environment and script of `bench/peers`."""
 
     name: str
     environment: str
     script: str
-    variant: str
     slow: bool = False
 
     @property
@@ -97,17 +95,14 @@ def write(
     size: Size,
     failed: Mapping[tuple[str, str], str],
 ) -> str:
-    """Write `<name>.md` and its bars, light and dark; return the text."""
+    """Write `<name>.md`; return the text."""
     into.mkdir(parents=True, exist_ok=True)
-    for shade in SHADES:
-        (into / f"{name}-{shade}.svg").write_text(draw(panels(found, peers, size), shade))
-    content = text(name, found, peers, size, failed)
+    content = text(found, peers, size, failed)
     (into / f"{name}.md").write_text(content)
     return content
 
 
 def text(
-    name: str,
     found: Found,
     peers: Sequence[Peer],
     size: Size,
@@ -127,7 +122,7 @@ def text(
     if max(loads) > 2 * (os.cpu_count() or 1):
         made += BUSY
     heading = f"# Loads compared with their ceilings and peers, {date.today():%Y-%m-%d}"  # noqa: DTZ011 - a heading
-    parts = [heading, made, PLOT.format(name=name), NOTES]
+    parts = [heading, made, NOTES]
     parts += [f"{who}, {work}, failed: {why}" for (who, work), why in failed.items()]
     for case in dict.fromkeys(each.case for each in found):
         some = [each for each in found if each.case == case]
@@ -136,21 +131,14 @@ def text(
     return "\n\n".join(parts) + "\n"
 
 
-PLOT = """\
-<picture>
-  <source media="(prefers-color-scheme: dark)" srcset="{name}-dark.svg">
-  <img alt="Seconds of a first load, of its ceiling and of its peers" src="{name}-light.svg">
-</picture>"""
 BUSY = (
     " **The machine was busy with other work:** seconds are too long, and a ratio of loads that did "
     "not run in the same minute is worth little."
 )
 NOTES = """\
-Ours and the ceilings keep 16 requests in flight, and so do *dlt, tuned* and *dlt, on Arrow*; the others send one request
-after another, by design. The ceiling splits responses into JSON values and COPYs them undecoded, merges once, and does
+Ours, the ceilings and dlt keep 16 requests in flight; pandas sends one request after another, by design. The ceiling splits responses into JSON values and COPYs them undecoded, merges once, and does
 nothing else; the fastest of three variants counts. It reads contacts once; ours reads them twice, and assigned contacts once
-more, for agreement; peers read them once. Only ours stores versions, raw responses and Parquet files, and quarantines
-invalid rows; dlt and pandas store amounts in double precision here. `s` is from the process's start to its exit, `s in the
+more, for agreement; peers read them once. Only ours stores versions and raw responses, and quarantines invalid rows; dlt and pandas store amounts in double precision here. `s` is from the process's start to its exit, `s in the
 load` without imports; bytecode is compiled for everyone. CPU seconds are of the loading processes, imports included, and of
 PostgreSQL; memory is VmHWM of the largest process. Rows, sums of ids and amounts, and lengths of names were equal after
 every load. Ratios are to the ceiling of the same round, medians: on a busy machine the ratio of CPU seconds is worth more
@@ -187,22 +175,3 @@ def table(found: Found, peers: Sequence[Peer]) -> str:
             cells.append(f"{median(one.cpu / other.cpu for one, other in pairs):.2f}")
             lines.append(f"| {what} | {who} | {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def panels(found: Found, peers: Sequence[Peer], size: Size) -> list[tuple[str, list[Bar]]]:
-    """Return the first loads with the most latency as bars."""
-    latency = max(each.case.latency for each in found)
-    drawn = []
-    for case in dict.fromkeys(each.case for each in found if each.case.latency == latency):
-        bars = []
-        for who in (CEILING, OURS, *(peer.name for peer in peers)):
-            some = [
-                each.process
-                for each in found
-                if (each.case, each.what, each.who) == (case, FIRST, who)
-            ]
-            if some:
-                kind = {CEILING: "ceiling", OURS: "ours"}.get(who, "peer")
-                bars.append(Bar(who, median(some), kind))
-        drawn.append((f"{size.rows(case):,} {case.name}: seconds of a first load", bars))
-    return drawn

@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg
 
-from bench.growth_unit import TODAY
+from bench.unit import TODAY
 from bms_sandbox.serve import running
 from tests.support.measurement import load_average, measured
 from tests.support.published import stamp
@@ -38,11 +38,10 @@ def invoices(here: WarehouseServer, rows: int) -> Iterator[dict[str, Any]]:
     with running(options=(*FROZEN, *demo)) as sandbox:
         given = (sandbox.url, here.warehouse(), (here.folder / f"invoices-{rows}").as_uri())
         span = ("--first", TODAY - timedelta(days=DAYS), "--days", DAYS)
-        yield measured("invoices_unit", *given, *span)
+        yield measured("unit", "invoices", *given, *span)
         copy_to_entities(given[1], entities)
-        for work in ("night", "audit"):
-            yield measured("growth_unit", work, *given)
-        yield measured("board_unit", given[1])
+        for work in ("night", "audit", "board"):
+            yield measured("unit", work, *given)
         here.drop(given[1])
 
 
@@ -70,10 +69,8 @@ def contacts(here: WarehouseServer, rows: int) -> Iterator[dict[str, Any]]:
     demo = ("--contacts", str(rows), "--consultants", "0", "--employees", "1")
     with running(options=(*FROZEN, *demo)) as sandbox:
         given = (sandbox.url, here.warehouse(), (here.folder / f"contacts-{rows}").as_uri())
-        for _ in range(2):
-            yield measured("mirror_unit", *given, "--page-size", 1_000)
-        yield measured("growth_unit", "lists", *given)
-        yield measured("board_unit", given[1])
+        for work in ("contacts", "contacts", "lists", "board"):
+            yield measured("unit", work, *given, "--page-size", 1_000)
         here.drop(given[1])
 
 

@@ -35,7 +35,6 @@ class Task:
     database: str
     folder: Path
     """Where a peer may keep what it needs from one run to the next."""
-    variant: str
     first: date
     days: int
     in_flight: int
@@ -92,7 +91,6 @@ def given() -> Task:
     options.add_argument("url")
     options.add_argument("database")
     options.add_argument("folder", type=Path)
-    options.add_argument("--variant", default="default")
     options.add_argument("--first", type=date.fromisoformat, default=date(2025, 4, 1))
     options.add_argument("--days", type=int, default=365)
     options.add_argument("--window", type=int, default=7)

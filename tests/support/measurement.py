@@ -56,11 +56,6 @@ def peak_memory() -> int:
     return 1024 * int(line.split()[1])
 
 
-def cpu_seconds(pid: int) -> float:
-    """Return the CPU time of a process so far."""
-    return sum(_cpu_times(pid)[:2])
-
-
 def tree_cpu_seconds(pid: int) -> float:
     """Return the CPU time of a process, its ended children and its running children so far."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()

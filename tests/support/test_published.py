@@ -72,12 +72,7 @@ def test_every_named_commit_is_in_the_history() -> None:
         assert subprocess.run(known, cwd=PROJECT, check=False).returncode == 0, commit  # noqa: S603 - as above
 
 
-BY_HAND = {"fuzz.md"}
-"""Pages that no script writes."""
-WRITTEN = [page for page in PAGES if page.name not in BY_HAND]
-
-
-@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_columns_of_a_page_are_those_of_its_script(page: Path) -> None:
     text = page.read_text()
     source = " ".join(sources(script) for script in scripts(text))

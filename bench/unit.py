@@ -1,0 +1,161 @@
+"""One piece of work in a separate process, as in a task; prints seconds, memory and counts as JSON.
+
+    python -m bench.unit invoices|contacts|night|audit|lists|board URL DATABASE DATA_ROOT
+
+`invoices` extracts days of an entity, `contacts` syncs the contacts, `night` is the daily run of an
+entity's invoices, `audit` an audit of its invoices and of the lists, `lists` one of the lists alone,
+`board` reads the data of the board's pages and prints the longest time of one.
+"""
+
+import argparse
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+from upath import UPath
+
+from bms.client import Client
+from bms.counters import Counters
+from bms.settings import ClientSettings
+from bms_flows.invoices.planning import RunRequest, plan_run
+from bms_flows.invoices.run import extract_unit
+from bms_flows.invoices.units import Unit, split_into_units
+from bms_flows.mirror.resource import RunOptions
+from bms_flows.mirror.resources import CONTACTS, source
+from bms_flows.mirror.run import sync
+from bms_flows.runtime.context import FlowContext
+from bms_flows.runtime.settings import FlowSettings
+from bms_flows.runtime.step_log import Step
+from bms_flows.runtime.windows import Window
+from bms_warehouse import database
+from tests.support.measurement import peak_memory
+
+TODAY = date(2026, 4, 1)
+COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "missing")
+
+
+class Work:
+    """Service, warehouse and options of one piece of work."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.given = given
+        self.counters = Counters()
+        service = ClientSettings(
+            base_url=given.url,
+            client_id="demo-client",
+            application_id="demo-application",
+            secret="demo-secret",  # noqa: S106 - the sandbox's own
+            concurrency=given.in_flight,
+            page_size=given.page_size,
+        )
+        settings = FlowSettings(window_days=given.window, mirror_details=1, mirror_rotation=10**9)
+        self.client = Client(service, counters=self.counters)
+        self.flow = FlowContext(database.connect(given.database), UPath(given.data_root), settings)
+
+    def invoices(self) -> dict[str, Any]:
+        """Extract the days, a unit after the other."""
+        asked = Window(self.given.first, self.given.first + timedelta(days=self.given.days - 1))
+        return self._extract(split_into_units(1, [asked], unit_days=self.flow.settings.unit_days))
+
+    def night(self) -> dict[str, Any]:
+        """Plan the daily run of an entity and extract its units."""
+        yesterday = TODAY - timedelta(days=1)
+        request = RunRequest(entities=[1], window=Window(yesterday, yesterday), only_window=False)
+        units, _ = plan_run(self.flow.warehouse, request, self.flow.settings, today=TODAY)
+        return self._extract(units)
+
+    def _extract(self, units: Sequence[Unit]) -> dict[str, Any]:
+        counts: Counter[str] = Counter()
+        for unit in units:
+            step = Step("invoice_extraction", "bench", "extract", 1, unit.span.start, unit.span.end)
+            work = extract_unit(self.client, self.flow, unit, step, language="FR")
+            manifest = asyncio.run(work)
+            counts.update({name: manifest[name] for name in COUNTS})
+        return dict(counts)
+
+    def contacts(self) -> dict[str, Any]:
+        """Sync the contacts' list, without details."""
+
+        async def run() -> dict[str, Any]:
+            step, asked = Step("contact_sync", "bench", "sync"), RunOptions(details=False)
+            async with self.client as client:
+                return await sync(
+                    client, self.flow, CONTACTS, source(client, CONTACTS), asked, step
+                )
+
+        return asyncio.run(run())
+
+    def audit(self) -> dict[str, Any]:
+        """Audit the invoices of an entity, and the lists."""
+        return self._audit([1])
+
+    def lists(self) -> dict[str, Any]:
+        """Audit the lists."""
+        return self._audit([])
+
+    def _audit(self, entities: Sequence[int]) -> dict[str, Any]:
+        from bms_flows.audit.run import audit  # noqa: PLC0415 - loads do not import it in a task either
+        from bms_flows.audit.settings import AuditSettings  # noqa: PLC0415
+
+        async def run() -> None:
+            step, settings = Step("reconciliation", "bench", "audit"), AuditSettings()
+            flow = replace(self.flow, settings=settings)
+            async with self.client as client:
+                await audit(client, flow, settings, step, entities=entities, today=TODAY)
+
+        asyncio.run(run())
+        return {}
+
+    def board(self) -> dict[str, Any]:
+        """Read the data of each page twice; the second time counts, since caches are warm then."""
+        from bms_provider.board.access import Viewer  # noqa: PLC0415 - imports Airflow
+        from bms_provider.board.flows import FLOWS  # noqa: PLC0415
+        from bms_provider.board.queries import overview, pages  # noqa: PLC0415
+
+        everyone = cast("Viewer", SimpleNamespace(views=frozenset(FLOWS), edits=frozenset(FLOWS)))
+        settings = FlowSettings()
+        with self.flow.warehouse.connect() as connection:
+            shown: list[Callable[[], Any]] = [
+                lambda: overview.overview(connection, everyone, settings),
+                lambda: pages.flow_page(connection, "invoice_extraction", settings),
+                lambda: pages.flow_page(connection, "contact_sync", settings),
+            ]
+            took = []
+            for page in shown * 2:
+                started = time.perf_counter()
+                page()
+                took.append(time.perf_counter() - started)
+        return {"seconds": max(took[len(shown) :])}
+
+
+def main() -> None:
+    """Do the work once."""
+    options = argparse.ArgumentParser(description=__doc__)
+    works = ("invoices", "contacts", "night", "audit", "lists", "board")
+    options.add_argument("work", choices=works)
+    options.add_argument("url")
+    options.add_argument("database")
+    options.add_argument("data_root")
+    options.add_argument("--first", type=date.fromisoformat, default=date(2025, 4, 1))
+    options.add_argument("--days", type=int, default=365)
+    options.add_argument("--window", type=int, default=FlowSettings.window_days)
+    options.add_argument("--page-size", type=int, default=100)
+    options.add_argument("--in-flight", type=int, default=16)
+    given = options.parse_args()
+    work = Work(given)
+    started = time.perf_counter()
+    found = getattr(work, given.work)()
+    seconds = time.perf_counter() - started
+    work.flow.warehouse.dispose()
+    requests = work.counters.requests
+    print(json.dumps({"seconds": seconds, "peak": peak_memory(), "requests": requests, **found}))
+
+
+if __name__ == "__main__":
+    main()
