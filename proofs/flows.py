@@ -1,7 +1,7 @@
 """Flows in separate processes: paused at a point, resumed, killed, run again.
 
 Each runs what a task runs, over real HTTP and PostgreSQL, and reports its end as Airflow's retry
-policy would see it.
+policy would see it. Soak, grid, kills of extractions and the tests of real faults use this module.
 """
 
 import asyncio
@@ -9,10 +9,10 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import date, timedelta
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Protocol
@@ -23,35 +23,42 @@ from upath import UPath
 from bms.client import Client
 from bms.settings import ClientSettings
 from bms_flows.invoices import leases
+from bms_flows.invoices.run import extract_unit
+from bms_flows.invoices.units import Unit
 from bms_flows.mirror.resource import RunOptions
 from bms_flows.mirror.resources import CONTACTS, source
 from bms_flows.mirror.run import sync
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
+from bms_flows.runtime.windows import Window
 from bms_warehouse import database
-from proofs import kill_invoices
-from proofs.interruptions import kill, watch
+from proofs.interruptions import kill, watch, watch_durable
 from stack.processes import until
 from tests.bms_flows.onboarding import onboarding
 from tests.support.measurement import peak_memory
 
 Act = Callable[[], None]
-AGAIN = onboarding.AGAIN
-LIMIT = 60.0
+AGAIN = 75
+"""Exit status of a flow to repeat, like a task with retries left."""
+LIMIT = 300.0
 """Seconds after which a flow counts as stuck."""
+UNIT = Unit(
+    1, (Window(date(2026, 3, 2), date(2026, 3, 4)), Window(date(2026, 3, 9), date(2026, 3, 9)))
+)
+"""The days of an extraction."""
 
 
 class Flow(Protocol):
     """What a task runs."""
 
-    def __call__(self, at: int | None, act: Act) -> int:
-        """Run, do `act` at point `at`, and return how many points there were."""
+    def __call__(self, at: int | None, act: Act) -> list[str]:
+        """Run, do `act` at point `at`, and return the points."""
 
 
 @dataclass(frozen=True)
 class Extraction:
-    """An extraction of `kill_invoices.UNIT`."""
+    """An extraction of `UNIT`."""
 
     warehouse: str
     data_root: str
@@ -62,14 +69,26 @@ class Extraction:
     still_s: float | None = None
     """Seconds that a transaction may be idle, instead of `database.SESSION`."""
 
-    def __call__(self, at: int | None, act: Act) -> int:
+    def __call__(self, at: int | None, act: Act) -> list[str]:
         """Extract."""
         if self.lease_s is not None:
             leases.LIFE = timedelta(seconds=self.lease_s)  # of this process alone
-        _stands_still(self.still_s)
+        _limit_idle_transactions(self.still_s)
         reached = watch(at, act)
-        kill_invoices.extract(self.warehouse, self.data_root, self.url, self.run)
-        return len(reached)
+        self.extract()
+        return reached
+
+    def extract(self) -> None:
+        """Extract in this process, without points."""
+        engine = database.connect(self.warehouse)
+        flow = FlowContext(engine, UPath(self.data_root), FlowSettings(window_days=2))
+        span = UNIT.span
+        step = Step("invoice_extraction", self.run, "extract", 1, span.start, span.end)
+        try:
+            client = Client(service(self.url, concurrency=2))
+            asyncio.run(extract_unit(client, flow, UNIT, step, language="FR"))
+        finally:
+            engine.dispose()
 
 
 @dataclass(frozen=True)
@@ -82,19 +101,19 @@ class ContactSync:
     run: str = "first"
     page_size: int = 10
 
-    def __call__(self, at: int | None, act: Act) -> int:
+    def __call__(self, at: int | None, act: Act) -> list[str]:
         """Sync."""
         reached = watch(at, act)
         asyncio.run(self._sync())
-        return len(reached)
+        return reached
 
     async def _sync(self) -> None:
         engine = database.connect(self.warehouse)
-        place = FlowContext(engine, UPath(self.data_root), FlowSettings())
+        flow = FlowContext(engine, UPath(self.data_root), FlowSettings())
         step = Step("contact_sync", self.run, "sync")
         try:
             async with Client(service(self.url, page_size=self.page_size)) as client:
-                await sync(client, place, CONTACTS, source(client, CONTACTS), RunOptions(), step)
+                await sync(client, flow, CONTACTS, source(client, CONTACTS), RunOptions(), step)
         finally:
             engine.dispose()
 
@@ -107,16 +126,15 @@ class Creation:
     still_s: float | None = None
     """Seconds that a transaction may be idle, instead of `database.SESSION`."""
 
-    def __call__(self, at: int | None, act: Act) -> int:
+    def __call__(self, at: int | None, act: Act) -> list[str]:
         """Create."""
-        _stands_still(self.still_s)
-        steps = onboarding.Steps(at, act)
-        steps.wrap_sends()
-        onboarding.onboard(self.drop, steps.wrap_commits)
-        return steps.done
+        _limit_idle_transactions(self.still_s)
+        reached = watch_durable(at, act)
+        onboarding.onboard(self.drop)
+        return reached
 
 
-def _stands_still(seconds: float | None) -> None:
+def _limit_idle_transactions(seconds: float | None) -> None:
     if seconds is not None:
         limit = {"idle_in_transaction_session_timeout": f"{seconds * 1000:.0f}ms"}
         database.SESSION.update(limit)  # of this process alone
@@ -140,12 +158,18 @@ class Ending:
     """How a flow's process ended; `retriable` is its error's own attribute."""
 
     code: int | None
-    points: int = 0
+    reached: Sequence[str] = field(default=(), repr=False)
+    """The points of the flow, in order."""
     kind: str = ""
     text: str = field(default="", repr=False)
     retriable: bool | None = None
     peak: int = 0
     """Bytes that it held at most."""
+
+    @property
+    def points(self) -> int:
+        """How many points there were."""
+        return len(self.reached)
 
     @property
     def well(self) -> bool:
@@ -235,6 +259,13 @@ def run(flow: Flow, at: int | None = None, act: Act = kill, context: Any = None)
         return process.ended()
 
 
+def at_once(*flow: Flow) -> Sequence[Ending]:
+    """Run flows side by side to their ends."""
+    with ExitStack() as stack:
+        processes = [stack.enter_context(begun(each)) for each in flow]
+        return [each.ended() for each in processes]
+
+
 def well(flow: Flow) -> None:
     """Run a flow to its end; raise AssertionError with its output if it failed."""
     ending = run(flow)
@@ -251,12 +282,12 @@ def finished(flow: Flow, tries: int = 12) -> list[Ending]:
 
 def _work(flow: Flow, at: int | None, act: Act, said: Connection) -> None:
     try:
-        points = flow(at, act)
+        reached = flow(at, act)
     except Exception as error:  # noqa: BLE001 - reported to the parent
         retriable = getattr(error, "retriable", None)
         said.send({"kind": type(error).__name__, "text": str(error), "retriable": retriable})
         sys.exit(AGAIN if retriable else 1)
-    said.send({"points": points, "peak": peak_memory()})
+    said.send({"reached": reached, "peak": peak_memory()})
 
 
 CONTEXT = multiprocessing.get_context("forkserver")

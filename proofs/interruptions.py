@@ -1,9 +1,11 @@
 """Points at which a process can be killed or paused, found by wrapping functions with an external effect.
 
-Each commit of a database connection, each COPY into it, each creation, closing and renaming of a
-file, and each write to the service's connection is a point; points are numbered in order.
+`watch`: each commit of a database connection, each COPY into it, each creation, closing and renaming
+of a file, and each write to the service's connection is a point. `watch_durable`: the moments before
+and after each commit, and before, during and after each create are points. Points are numbered in order.
 """
 
+import asyncio
 import builtins
 import functools
 import io
@@ -16,6 +18,9 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import psycopg
+from sqlalchemy.engine.default import DefaultDialect
+
+from bms.transport import Request, Transport
 
 SOCKET: Any = vars(selector_events)["_SelectorSocketTransport"]
 """Private in asyncio; every byte that is sent passes here."""
@@ -108,3 +113,46 @@ def watch(at: int | None, act: Callable[[], None] = kill) -> list[str]:
     io.open = watched  # what pathlib opens files by
     builtins.open = watched  # and everybody else
     return reached
+
+
+def watch_durable(at: int | None, act: Callable[[], None] = kill) -> list[str]:
+    """Wrap all commits and creates of this process; return the growing list of reached points.
+
+    At point `at`, counted from 1, `act` is done.
+    """
+    reached: list[str] = []
+
+    def point(name: str) -> None:
+        reached.append(name)
+        if len(reached) == at:
+            act()
+
+    wrap_durable(point)
+    return reached
+
+
+def wrap_durable(point: Callable[[str], None]) -> None:
+    """Call `point` before and after each commit, and before, during and after each create of this process."""
+    commit, send = DefaultDialect.do_commit, Transport.send
+
+    def commits(dialect: Any, connection: Any) -> None:
+        point("before commit")
+        commit(dialect, connection)  # type: ignore[no-untyped-call]
+        point("after commit")
+
+    async def sends(transport: Transport, request: Request) -> Any:
+        if not request.endpoint.name.startswith("create_"):
+            return await send(transport, request)
+        point("before create")
+        loop = asyncio.get_running_loop()
+        under_way = loop.call_later(0.01, point, "during create")
+        try:
+            return await send(transport, request)
+        finally:
+            if not under_way.cancelled() and under_way.when() > loop.time():
+                under_way.cancel()
+                point("during create")
+            point("after create")
+
+    DefaultDialect.do_commit = commits  # type: ignore[method-assign]  # this process ends with it
+    Transport.send = sends  # type: ignore[method-assign, assignment]

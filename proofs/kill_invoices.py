@@ -8,40 +8,25 @@ run.
 """
 
 import argparse
-import asyncio
 import json
-import multiprocessing
-import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from datetime import date
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 from sqlalchemy import Connection, text
-from upath import UPath
 
-from bms.client import Client
-from bms.settings import ClientSettings
-from bms_flows.invoices.run import extract_unit
-from bms_flows.invoices.units import Unit
-from bms_flows.runtime.context import FlowContext
-from bms_flows.runtime.settings import FlowSettings
-from bms_flows.runtime.step_log import Step
-from bms_flows.runtime.windows import Window
-from bms_sandbox.serve import Sandbox
+from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
 from bms_warehouse.queries import fingerprint
 from bms_warehouse.tables import client_invoice, client_invoice_version
-from proofs.interruptions import watch
+from proofs import flows
+from proofs.flows import UNIT, Extraction
+from tests.support.warehouse_server import warehouse_server
 
-UNIT = Unit(
-    1, (Window(date(2026, 3, 2), date(2026, 3, 4)), Window(date(2026, 3, 9), date(2026, 3, 9)))
-)
-STEP = Step("invoice_extraction", "killed", "extract", 1, UNIT.span.start, UNIT.span.end)
 FEWEST = 85
 """Points there were when this was written; fewer would mean that the wrapping misses some."""
 
@@ -67,32 +52,6 @@ class State:
         )
 
 
-def extract(uri: str, data_root: str, url: str, run: str = STEP.dag_run_id) -> None:
-    """Extract the unit, as the task of a run does."""
-    engine = database.connect(uri)
-    flow = FlowContext(engine, UPath(data_root), FlowSettings(window_days=2))
-    client = Client(
-        ClientSettings(
-            base_url=url,
-            client_id="demo-client",
-            application_id="demo-application",
-            secret="demo-secret",  # noqa: S106 - the sandbox's own
-            concurrency=2,
-        )
-    )
-    try:
-        step = replace(STEP, dag_run_id=run)
-        asyncio.run(extract_unit(client, flow, UNIT, step, language="FR"))
-    finally:
-        engine.dispose()
-
-
-def _in_a_child(kill_at: int | None, points: Path, uri: str, data_root: str, url: str) -> None:
-    reached = watch(kill_at)
-    extract(uri, data_root, url)
-    points.write_text(json.dumps(reached))
-
-
 def change(sandbox: Sandbox) -> None:
     """Change what the service holds, in every way that a load has to follow."""
     paid, gone, bad, *_ = sandbox.invoices(1, UNIT.span.start, UNIT.span.start)
@@ -112,28 +71,16 @@ class Killing:
         self._url = sandbox.url
         self._warehouse = warehouse
         self._folder = folder
-        self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload([__name__])
         self.before = warehouse(None)
-        extract(self.before, str(folder / "before"), self._url)
+        Extraction(self.before, str(folder / "before"), self._url, "killed").extract()
         change(sandbox)
-        self.points = self._undisturbed()
-
-    def _undisturbed(self) -> list[str]:
-        uri = self._warehouse(self.before)
+        uri = warehouse(self.before)
         self.was = self.read_state(uri)
-        if self._child(None, uri, self._folder / "undisturbed"):
-            raise RuntimeError("the undisturbed run failed")
+        undisturbed = flows.run(Extraction(uri, str(folder / "undisturbed"), self._url, "killed"))
+        assert undisturbed.well, undisturbed.text
+        self.points = undisturbed.reached
         self.will_be = self.read_state(uri)
         assert self.was != self.will_be
-        return list(json.loads((self._folder / "points").read_text()))
-
-    def _child(self, kill_at: int | None, uri: str, data_root: Path) -> int | None:
-        given = (kill_at, self._folder / "points", uri, str(data_root), self._url)
-        child = self._context.Process(target=_in_a_child, args=given)
-        child.start()
-        child.join()
-        return child.exitcode
 
     def read_state(self, uri: str) -> State:
         """Return what a warehouse shows."""
@@ -146,13 +93,14 @@ class Killing:
     def cell(self, point: int) -> list[str]:
         """Kill at `point`, compare, retry, compare again; return the differences."""
         uri, root = self._warehouse(self.before), self._folder / f"point-{point}"
-        exit_code = self._child(point, uri, root)
-        wrong = [] if exit_code == -signal.SIGKILL else [f"ended with {exit_code}"]
+        flow = Extraction(uri, str(root), self._url, "killed")
+        ending = flows.run(flow, point)
+        wrong = [] if ending.killed else [f"ended with {ending.code}"]
         left = self.read_state(uri)
         if left not in (self.was, self.will_be):
             wrong.append("something between before and after shows")
         wrong += [f"half-written: {path.name}" for path in root.rglob("*") if broken(path)]
-        extract(uri, str(root), self._url)
+        flow.extract()
         if self.read_state(uri) != self.will_be:
             wrong.append("the next run ended with another table")
         return wrong + self.records(uri, published=left == self.will_be)
@@ -192,9 +140,6 @@ def cells(killing: Killing, points: Iterable[int]) -> dict[int, list[str]]:
 
 def main() -> int:
     """Kill at every point, print what was seen; 1 if anything is wrong."""
-    from bms_sandbox.serve import running  # noqa: PLC0415
-    from tests.support.warehouse_server import warehouse_server  # noqa: PLC0415 - not in the children
-
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--every", type=int, default=1)
     given = options.parse_args()

@@ -30,8 +30,7 @@ from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
 from proofs import flows, ground_truth, levels
-from proofs.flows import ContactSync, Creation, Extraction, Flow
-from proofs.kill_invoices import UNIT
+from proofs.flows import UNIT, ContactSync, Creation, Extraction, Flow
 from tests.bms_flows.onboarding import grid
 from tests.bms_flows.onboarding.crm import people
 from tests.bms_flows.onboarding.onboarding import Run

@@ -22,7 +22,7 @@ class Telling:
     temporary: str
     told: str
 
-    def __call__(self, at: int | None, act: Callable[[], None]) -> int:
+    def __call__(self, at: int | None, act: Callable[[], None]) -> list[str]:
         """Run the flow; report the files it opened, also after an error."""
         opened: list[str] = []
 

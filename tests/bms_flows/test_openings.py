@@ -25,12 +25,12 @@ FILE = f"{HEAD}\n1;900001;Canari;Zoé;2026-05-15\n".encode()
 class Careless:
     """A flow that keeps what it reads in a temporary file for a moment."""
 
-    def __call__(self, at: int | None, act: flows.Act) -> int:
+    def __call__(self, at: int | None, act: flows.Act) -> list[str]:
         """Write and forget; never stops on its way."""
         del at, act
         with tempfile.NamedTemporaryFile() as file:
             file.write(b"Canari")
-        return 0
+        return []
 
 
 class Failed(Exception):

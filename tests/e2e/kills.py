@@ -5,7 +5,6 @@ calls count the steps of each task of each run in a separate file. A file `<run>
 and the step at which to kill its process. The DAG files of the tested stack install the wrappers.
 """
 
-import asyncio
 import fcntl
 import json
 import os
@@ -23,10 +22,9 @@ RETRY_DELAY = timedelta(seconds=2)
 def arm() -> None:
     """Wrap commits, renames and sends, and shorten the wait between tries, in this process."""
     from airflow.sdk.definitions import dag as _  # noqa: F401 - Airflow is whole before its parts are wrapped
-    from sqlalchemy.engine.default import DefaultDialect
 
-    from bms import transport
     from bms_provider import policy
+    from proofs import interruptions
 
     if getattr(policy, "armed", False):
         return
@@ -39,10 +37,9 @@ def arm() -> None:
         return made
 
     policy.dag_arguments = quick
-    DefaultDialect.do_commit = _around(DefaultDialect.do_commit)  # type: ignore[method-assign]  # as above
+    interruptions.wrap_durable(lambda _point: step())
     os.replace = _around(os.replace)
     os.rename = _around(os.rename)
-    transport.Transport.send = _sending(transport.Transport.send)  # type: ignore[method-assign]  # as above
 
 
 def _around(act: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,22 +48,6 @@ def _around(act: Callable[..., Any]) -> Callable[..., Any]:
         done = act(*arguments, **given)
         step()
         return done
-
-    return stepped
-
-
-def _sending(send: Callable[..., Any]) -> Callable[..., Any]:
-    async def stepped(self: Any, request: Any) -> Any:
-        if not request.endpoint.name.startswith("create_"):
-            return await send(self, request)
-        step()
-        under_way = asyncio.ensure_future(send(self, request))
-        await asyncio.sleep(0.005)
-        step()
-        try:
-            return await under_way
-        finally:
-            step()
 
     return stepped
 

@@ -50,7 +50,7 @@ class Ahead:
     flow: Flow
     seconds: float
 
-    def __call__(self, at: int | None, act: Act) -> int:
+    def __call__(self, at: int | None, act: Act) -> list[str]:
         """Set the clock, then run."""
         jump(self.seconds)
         return self.flow(at, act)
@@ -63,12 +63,12 @@ class Taking:
     warehouse: str
     seen: FoundFile
 
-    def __call__(self, at: int | None, act: Act) -> int:  # noqa: ARG002 - a flow
+    def __call__(self, at: int | None, act: Act) -> list[str]:  # noqa: ARG002 - a flow
         """Take it."""
         claim.claim_file(
             database.connect(self.warehouse), "employee", self.seen, dag_run_id="another"
         )
-        return 0
+        return []
 
 
 def scalar(uri: str, query: str) -> float:

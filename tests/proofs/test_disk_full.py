@@ -39,12 +39,12 @@ class Reporting:
     drop: Run
     folder: str
 
-    def __call__(self, at: int | None, act: Act) -> int:
+    def __call__(self, at: int | None, act: Act) -> list[str]:
         """Create, then report."""
         outcomes = onboard(self.drop)
         reached = watch(at, act)
         report.write(UPath(self.folder), FILE, read(FILE, "a.csv", EMPLOYEE), outcomes, b"{}")
-        return len(reached)
+        return reached
 
 
 def full(story: Story, point: object, ending: Ending, root: Path) -> None:

@@ -1,8 +1,7 @@
 """Two workers at once on the same days, the same mirror and the same drop, ten rounds each."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -11,7 +10,7 @@ import pytest
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
 from proofs import flows, ground_truth
-from proofs.flows import ContactSync, Creation, Ending, Extraction, Flow
+from proofs.flows import ContactSync, Creation, Extraction
 from proofs.kill_invoices import Killing
 from tests.bms_flows.onboarding import grid
 from tests.proofs.conftest import KEYS, Drop
@@ -24,13 +23,6 @@ Figure = Callable[[str], None]
 ROUNDS = 10
 
 
-def at_once(*flow: Flow) -> Sequence[Ending]:
-    """Run flows side by side."""
-    with ExitStack() as stack:
-        processes = [stack.enter_context(flows.begun(each)) for each in flow]
-        return [each.ended() for each in processes]
-
-
 def test_the_same_days(
     killing: Killing, here: WarehouseServer, sandbox: Sandbox, tmp_path: Path, figure: Figure
 ) -> None:
@@ -39,7 +31,7 @@ def test_the_same_days(
     for number in range(ROUNDS):
         uri, root = here.warehouse(killing.before), str(tmp_path / f"{number}")
         pair = [Extraction(uri, root, sandbox.url, name) for name in ("one", "other")]
-        for ending in at_once(*pair):
+        for ending in flows.at_once(*pair):
             story.took(number, ending)
         for each in pair:
             story.found(number, [] if flows.finished(each)[-1].well else ["stuck"])
@@ -63,7 +55,7 @@ def test_the_same_mirror(
         sandbox.delete("contacts", gone["id"])
         sandbox.insert("contacts")
         pair = [ContactSync(uri, str(tmp_path), sandbox.url, f"{each} {number}") for each in "ab"]
-        endings = at_once(*pair)
+        endings = flows.at_once(*pair)
         for ending in endings:
             story.took(number, ending)
         if not any(each.well for each in endings):
@@ -83,7 +75,7 @@ def test_the_same_drop(here: WarehouseServer, sandbox: Sandbox, drop: Drop, figu
     for number in range(ROUNDS):
         run = drop()
         sandbox.set_fault("commit_then_lose_reply", "create_employee", count=1)
-        for ending in at_once(Creation(run), Creation(run)):
+        for ending in flows.at_once(Creation(run), Creation(run)):
             story.took(number, ending)
         codes = [flows.finished(Creation(run))[-1].code]
         story.found(number, grid.wrong(sandbox, run, KEYS, codes))

@@ -5,19 +5,18 @@ ground truth: no duplicate, no loss, no unfinished row, and the fault occurred.
 """
 
 import itertools
-import multiprocessing
-import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from bms_sandbox.serve import Sandbox
-from tests.bms_flows.onboarding.onboarding import AGAIN, Run, child, onboard, others_working
+from proofs import flows
+from proofs.flows import AGAIN, Creation
+from tests.bms_flows.onboarding.onboarding import Run, onboard, others_working
 
 FAULTS: dict[str, dict[str, float]] = {
     "none": {},
@@ -70,23 +69,6 @@ class Result:
 Enter = Callable[[], Run]
 """Enters the same file as another drop."""
 
-CONTEXT = multiprocessing.get_context("forkserver")
-
-
-def warm() -> None:
-    """Preload the imports in the parent of the processes."""
-    CONTEXT.set_forkserver_preload([onboard.__module__])
-
-
-def count_steps(run: Run) -> int:
-    """Return the number of durable steps of an undisturbed run."""
-    counted = CONTEXT.Value("i", 0)
-    process = CONTEXT.Process(target=child, args=(run, None, counted))
-    process.start()
-    process.join()
-    assert process.exitcode == 0
-    return int(counted.value)
-
 
 def cells(steps: int) -> Iterator[Cell]:
     """Every cell of the grid."""
@@ -123,15 +105,15 @@ def play(cell: Cell, sandbox: Sandbox, enter: Enter, keys: Counter[str], **diale
     if cell.fault != "none":
         operation = KINDS[first.resource].operation
         sandbox.set_fault(cell.fault, operation, count=STRIKES, **FAULTS[cell.fault])
-    killed = _ended([_start(first, cell.kill_at)]) == [-signal.SIGKILL]
+    killed = flows.run(Creation(first), cell.kill_at).killed
     again = enter() if cell.restart == "redrop" else first
     at_once = 2 if cell.restart == "two_at_once" else 1
     if cell.restart in ("clear", "two_at_once"):
         again = replace(again, kept="")
     with others_working(sandbox, KINDS[first.resource].rows):
         for _ in range(PATIENCE):
-            codes = _ended([_start(again, None) for _ in range(at_once)])
-            if all(code == 0 for code in codes):
+            codes = [each.code for each in flows.at_once(*[Creation(again)] * at_once)]
+            if not any(codes):
                 break
             time.sleep(again.settings.lease_s)
     found = list(wrong(sandbox, again, keys, codes))
@@ -176,15 +158,3 @@ def wrong(
                 yield f"line {outcome.line} ended as {outcome.state}"
             elif ids[outcome.key] != outcome.guid:
                 yield f"line {outcome.line} has another's id"
-
-
-def _start(run: Run, kill_at: int | None) -> Any:
-    process = CONTEXT.Process(target=child, args=(run, kill_at))
-    process.start()
-    return process
-
-
-def _ended(processes: list[Any]) -> list[int | None]:
-    for process in processes:
-        process.join()
-    return [process.exitcode for process in processes]

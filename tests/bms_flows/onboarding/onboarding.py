@@ -1,14 +1,9 @@
-"""Run of a drop in a separate process that a test can kill at any durable step.
-
-The steps are found by wrapping what is durable or leaves the process: every COMMIT of the
-database driver (before and after) and every create on the wire (before, on its way, after).
-"""
+"""Run of a drop from plan to receipt, as its tasks do it."""
 
 import asyncio
 import json
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date
@@ -17,9 +12,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from bms import transport
 from bms.client import Client
-from bms.errors import BmsError
 from bms.settings import ClientSettings
 from bms_flows.onboarding import execution, proposal
 from bms_flows.onboarding.context import OnboardingContext
@@ -28,20 +21,13 @@ from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.outcome import RowOutcome
-from bms_flows.onboarding.resources.remote import ListUnsettled
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.sending.apply import NothingSent
-from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
-from bms_warehouse.locks import Busy
-from proofs.interruptions import kill
 
 TODAY = date(2026, 3, 31)
-AGAIN = 75
-"""Exit status of a run to repeat, like a task with retries left."""
-
 QUICK = OnboardingSettings(
     approval="never",
     settle_s=0.3,
@@ -109,57 +95,9 @@ class Kept:
         return found
 
 
-class Steps:
-    """Counts durable steps, and does something at one of them: kills the process, or stops it."""
-
-    def __init__(self, at: int | None = None, act: Callable[[], None] = kill) -> None:
-        self.at = at
-        self.act = act
-        self.done = 0
-
-    def __call__(self) -> None:
-        self.done += 1
-        if self.done == self.at:
-            self.act()
-
-    def wrap_commits(self, engine: Any) -> None:
-        """Make a step of every moment before and after a COMMIT."""
-        commit = engine.dialect.do_commit
-
-        def stepped(connection: Any) -> None:
-            self()
-            commit(connection)
-            self()
-
-        engine.dialect.do_commit = stepped
-
-    def wrap_sends(self) -> None:
-        """Make a step of every create before it is sent, on its way and once it is answered."""
-        send = transport.Transport.send
-
-        async def stepped(self_: Any, request: transport.Request) -> Any:
-            if not request.endpoint.name.startswith("create_"):
-                return await send(self_, request)
-            self()
-            on_its_way = asyncio.get_running_loop().call_later(0.01, self)
-            try:
-                return await send(self_, request)
-            finally:
-                if (
-                    not on_its_way.cancelled()
-                    and on_its_way.when() > asyncio.get_running_loop().time()
-                ):
-                    on_its_way.cancel()
-                    self()
-                self()
-
-        transport.Transport.send = stepped  # type: ignore[method-assign, assignment]  # this process ends with it
-
-
-def onboard(run: Run, on_engine: Callable[[Any], None] = lambda _: None) -> list[RowOutcome]:
+def onboard(run: Run) -> list[RowOutcome]:
     """Take a drop from plan to receipt, as its tasks would one after the other."""
     engine = database.connect(run.warehouse)
-    on_engine(engine)
     try:
         return asyncio.run(_on_a_bench(engine, run))  # waits for threads, too
     finally:
@@ -206,15 +144,3 @@ async def _applied(
         with suppress(NothingSent):
             return await execution.apply_chunk(bench, drop_id, plan_id, number)
     return await execution.apply_chunk(bench, drop_id, plan_id, number)
-
-
-def child(run: Run, kill_at: int | None, counted: Any = None) -> None:
-    """Run in this process; exit 0 when done, `AGAIN` when it should be repeated."""
-    steps = Steps(kill_at)
-    steps.wrap_sends()
-    try:
-        onboard(run, steps.wrap_commits)
-    except (Busy, ListUnsettled, CreatesPaused, BmsError):
-        sys.exit(AGAIN)
-    if counted is not None:
-        counted.value = steps.done

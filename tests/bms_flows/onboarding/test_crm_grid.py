@@ -10,6 +10,8 @@ from random import Random
 import pytest
 
 from bms_sandbox.serve import Sandbox
+from proofs import flows
+from proofs.flows import Creation
 from tests.bms_flows.onboarding import grid
 from tests.bms_flows.onboarding.conftest import Drop
 from tests.bms_flows.onboarding.crm import ADDRESSES, SHAPES, TWO
@@ -55,11 +57,6 @@ def chosen() -> list[Case]:
     ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _warm() -> None:
-    grid.warm()
-
-
 @pytest.mark.parametrize("resource", TWO)
 def test_every_durable_step_is_seen(
     resource: str, drop: Drop, figure: Callable[[str], None]
@@ -67,7 +64,7 @@ def test_every_durable_step_is_seen(
     run = drop(TWO[resource], resource)
     # Rows side by side share their commits as they happen to meet: one after the other counts all.
     alone = replace(run, settings=replace(run.settings, create_concurrency=1))
-    steps = grid.count_steps(alone)
+    steps = flows.run(Creation(alone)).points
     figure(f"creation grid, {resource}: {steps} durable steps in a run")
     assert steps >= FEWEST_STEPS
 
