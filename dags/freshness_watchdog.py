@@ -12,13 +12,14 @@ It cannot report a dead scheduler, because then the watchdog does not run either
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from airflow.sdk import CronTriggerTimetable, dag, task
 
 from bms_provider import policy
 
 # An alarm about the watchdog could not be sent by the watchdog; the next run starts in five minutes.
-WATCHDOG_TASK = {
+WATCHDOG_TASK: dict[str, Any] = {
     "retries": 1,
     "retry_delay": timedelta(seconds=30),
     "on_failure_callback": None,

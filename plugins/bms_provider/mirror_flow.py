@@ -56,7 +56,7 @@ def mirror(dag_id: str) -> DAG:
         schedule=CronTriggerTimetable(str(resource.schedule), timezone=policy.TIME_ZONE),
         doc_md=policy.documentation(text, dag_id),
         max_active_runs=1,
-        allowed_run_types=policy.WITHOUT_WINDOW,  # type: ignore[arg-type]  # Airflow takes names, too
+        allowed_run_types=policy.WITHOUT_WINDOW,
         params=_params(resource),
         **policy.dag_arguments(
             resource.plural,

@@ -199,7 +199,7 @@ def dag_arguments(
     }
 
 
-WITHOUT_WINDOW = ("scheduled", "manual")
+WITHOUT_WINDOW: Any = ("scheduled", "manual")  # names, which Airflow's annotation omits
 """Allowed run types of a DAG that loads the current state, for which a backfill would repeat it."""
 
 MAX_DROP_RUNS = 500
