@@ -16,6 +16,8 @@ class Webhook:
 
     url: str = ""
     taken: list[tuple[float, str]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    """Headers of each message."""
     visits: int = 0
     """GET requests received."""
     status: int = 200
@@ -39,6 +41,7 @@ def webhook(status: int = 200, location: str = "") -> Iterator[Webhook]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             found.taken.append((time.time(), body["text"]))
+            found.headers.append(dict(self.headers))
             self.send_response(found.status)
             if location:
                 self.send_header("Location", location)

@@ -53,9 +53,9 @@ def show_health(report: dict[str, Any]) -> None:
         )
     if never:
         show(
-            f"Never ran: {', '.join(never)}. Until its first run, a flow has no freshness target and raises"
-            " no alarm. The warehouse does not show whether a DAG is paused: unpause the DAGs that you use with"
-            " `airflow dags unpause <DAG id>`, and leave the others paused."
+            f"Never ran: {', '.join(never)}. A flow that never runs raises an alarm once other flows have run"
+            " for longer than its limit. Unpause the DAGs that you use with `airflow dags unpause <DAG id>`,"
+            " and switch the target of the others off in BMS_FRESH_HOURS."
         )
     if reason := report.get("reason"):
         show(f"The state is unknown: {reason}")

@@ -1,4 +1,4 @@
-"""Messages through Airflow's HTTP and SMTP providers, to a chat webhook and by mail.
+"""Messages to the webhook and the mail server of Airflow's connections; `bms_flows` sends them.
 
 The connection `bms_webhook` (type http) names the webhook: it receives `{"text": …}` by POST, and only
 a 2xx status counts as delivered. The connection `bms_mail` (type smtp) names the mail server and the
@@ -7,19 +7,15 @@ sender, `BMS_NOTICE_TO` the recipients. Mail requires TLS and a trusted certific
 
 from __future__ import annotations
 
-import html
 import logging
-import re
-from smtplib import SMTPNotSupportedError
+from base64 import b64encode
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
-from airflow.sdk.log import mask_secret
 
-from bms_flows.monitoring import alarms
-from bms_flows.monitoring.channels import TIMEOUT, payload, require_accepted
+from bms_flows.monitoring import alarms, channels
+from bms_flows.monitoring.channels import Encryption, MailServer
 from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.runtime.notice import ChannelError, Links, Notice, Send, broadcast
 
@@ -32,7 +28,11 @@ if TYPE_CHECKING:
     from bms_flows.runtime.settings import FlowSettings
 
 WEBHOOK_CONN_ID, MAIL_CONN_ID = "bms_webhook", "bms_mail"
-ADDRESS = re.compile(r"https?://\S+")
+HTTP_OPTIONS = {
+    *("allow_redirects", "cert", "check_response", "max_redirects", "proxies", "proxy"),
+    *("srv_lookup", "stream", "timeout", "trust_env", "verify", "verify_ssl"),
+}
+"""Extras of a connection of type http that are no headers."""
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def deliver(flow: FlowContext) -> int:
 
     Raises `NotDelivered` if no channel accepts a message; the next call sends it again.
     """
-    found = channels(flow.settings)
+    found = configured(flow.settings)
     if not found:
         log.warning("Alarms not sent: configure %s or %s", WEBHOOK_CONN_ID, MAIL_CONN_ID)
         return 0
@@ -62,11 +62,11 @@ def to_approvers(inbox: str) -> Send | None:
     settings = InboxSettings.from_environment()
     if to := settings.approval_notices.get(inbox):
         return lambda notice: send_to(to, notice)
-    found = channels(settings)
+    found = configured(settings)
     return broadcast(found) if found else None
 
 
-def channels(settings: FlowSettings) -> dict[str, Send]:
+def configured(settings: FlowSettings) -> dict[str, Send]:
     """Return the configured channels by connection id."""
     found: dict[str, Send] = {}
     if _connection(WEBHOOK_CONN_ID):
@@ -85,55 +85,51 @@ def _connection(conn_id: str) -> Connection | None:
 
 def _post(notice: Notice, conn_id: str = WEBHOOK_CONN_ID) -> None:
     """Post a message to a webhook; raise `ChannelError` unless it answers with a 2xx status."""
-    from airflow.providers.http.hooks.http import HttpHook  # noqa: PLC0415 - 0.3 s
-
-    _mask_address(BaseHook.get_connection(conn_id).host or "")
-    # The provider's check counts a redirect as success and logs the body of an error.
-    options = {"timeout": TIMEOUT, "allow_redirects": False, "check_response": False}
-    response = HttpHook(http_conn_id=conn_id).run(json=payload(notice), extra_options=options)
-    require_accepted(response.status_code)
-
-
-def _mask_address(address: str) -> None:
-    """Mask a webhook's address, and path and query, which error texts show without the host."""
-    parts = urlsplit(address)
-    for secret in (address, parts.path, parts.query, *parts.path.split("/")):
-        if secret:
-            mask_secret(secret)
+    given = BaseHook.get_connection(conn_id)
+    address = given.host or ""
+    if "://" not in address:
+        address = f"{given.schema or 'http'}://{address}"
+    if not address.startswith(("http://", "https://")):
+        raise ChannelError("the connection's host must be an address, http://… or https://…")
+    if given.port:
+        address = f"{address}:{given.port}"
+    headers = {k: str(v) for k, v in given.extra_dejson.items() if k not in HTTP_OPTIONS}
+    if given.login:
+        user = f"{given.login}:{given.password or ''}"
+        headers["Authorization"] = f"Basic {b64encode(user.encode()).decode()}"
+    channels.post(address, notice, headers)
 
 
 def _mail(notice: Notice, to: str) -> None:
     """Mail a message; raise `ChannelError` if TLS is missing and the connection requires it."""
-    from airflow.providers.smtp.notifications.smtp import SmtpNotifier  # noqa: PLC0415 - as above
-
-    _check_encryption(BaseHook.get_connection(MAIL_CONN_ID).extra_dejson)
-    notifier = SmtpNotifier(
-        to=[each.strip() for each in to.split(",")],
-        subject=notice.title,
-        html_content=_html(notice),
-        smtp_conn_id=MAIL_CONN_ID,
-    )
-    try:
-        notifier.notify({})
-    except SMTPNotSupportedError as error:
-        raise ChannelError(str(error)) from None  # one of smtplib's fixed texts
-
-
-def _html(notice: Notice) -> str:
-    """Return a paragraph per line, with its addresses as links."""
-    lines = (ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', html.escape(line)) for line in notice.lines)
-    return "\n".join(f"<p>{line}</p>" for line in lines)
-
-
-def _check_encryption(extra: Mapping[str, Any]) -> None:
-    """Raise `ChannelError` for plain text that is not allowed explicitly; warn about weak settings."""
-    off = extra.get("disable_ssl"), extra.get("disable_tls")
-    if all(off):  # the provider reads every text as true, also "false"
-        if not all(each is True for each in off):
-            raise ChannelError(
-                "disable_ssl and disable_tls together allow plain text, so no mail was sent. "
-                "Remove one of them, or set both to the JSON value true."
-            )
-        log.warning("%s sends the password and messages in plain text", MAIL_CONN_ID)
-    elif extra.get("ssl_context") == "none":
+    given = BaseHook.get_connection(MAIL_CONN_ID)
+    extra = given.extra_dejson
+    sender = extra.get("from_email") or given.login
+    if not sender:
+        raise ChannelError("the connection has no sender: add the extra from_email")
+    verify = extra.get("ssl_context") != "none"
+    if not verify:
         log.warning("%s does not check the mail server's certificate", MAIL_CONN_ID)
+    MailServer(
+        host=given.host or "",
+        port=given.port,
+        user=given.login or "",
+        password=given.password or "",
+        sender=sender,
+        encryption=_encryption(extra),
+        verify=verify,
+    ).send(notice, to)
+
+
+def _encryption(extra: Mapping[str, Any]) -> Encryption:
+    """Return the encryption; raise `ChannelError` for plain text that is not allowed explicitly."""
+    off = extra.get("disable_ssl"), extra.get("disable_tls")
+    if not all(off):
+        return "starttls" if off[0] else "tls"
+    if not all(each is True for each in off):
+        raise ChannelError(
+            "disable_ssl and disable_tls together allow plain text, so no mail was sent. "
+            "Remove one of them, or set both to the JSON value true."
+        )
+    log.warning("%s sends the password and messages in plain text", MAIL_CONN_ID)
+    return "off"

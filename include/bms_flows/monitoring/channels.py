@@ -1,11 +1,15 @@
-"""Notification channels without Airflow: a webhook and a mail server, as configured."""
+"""The sender of messages: a webhook and a mail server, from the settings or from Airflow's connections."""
 
+import html
 import json
+import re
 import smtplib
 import ssl
 import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from email.message import EmailMessage
-from typing import Any
+from typing import Any, Literal
 from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit
 
@@ -14,43 +18,24 @@ from bms_flows.runtime.settings import FlowSettings, InvalidSetting
 
 TIMEOUT = 10
 """Timeout of a channel in seconds."""
-PORTS = {"smtp": 587, "smtps": 465}
 PLAIN_TEXT = "tls=off"
 """Query of `BMS_NOTICE_SMTP` that allows a mail server without TLS."""
+Encryption = Literal["tls", "starttls", "off"]
+PORTS: Mapping[Encryption, int] = {"tls": 465, "starttls": 587, "off": 587}
+ADDRESS = re.compile(r"https?://\S+")
 
 
 def channels(settings: FlowSettings) -> dict[str, Send]:
-    """Return the configured channels; raise `InvalidSetting` for an incomplete one."""
+    """Return the channels of the settings; raise `InvalidSetting` for an incomplete one."""
     found: dict[str, Send] = {}
     if settings.notice_webhook:
         if urlsplit(settings.notice_webhook).scheme not in ("http", "https"):
             raise InvalidSetting("BMS_NOTICE_WEBHOOK must be an address, http://… or https://…")
         found["webhook"] = lambda notice: post(settings.notice_webhook, notice)
     if settings.notice_smtp:
-        parts = urlsplit(settings.notice_smtp)
-        if parts.scheme not in PORTS:
-            raise InvalidSetting(
-                "BMS_NOTICE_SMTP must be smtp://user:password@host:587 or smtps://…"
-            )
-        if parts.query not in ("", PLAIN_TEXT) or (parts.query and parts.scheme == "smtps"):
-            raise InvalidSetting(f"BMS_NOTICE_SMTP accepts one option: ?{PLAIN_TEXT}, with smtp://")
-        if not (settings.notice_to and settings.notice_from):
-            raise InvalidSetting("BMS_NOTICE_SMTP also needs BMS_NOTICE_TO and BMS_NOTICE_FROM")
-        found["mail"] = lambda notice: mail(settings, notice)
+        server = _mail_server(settings)
+        found["mail"] = lambda notice: server.send(notice, settings.notice_to)
     return found
-
-
-def payload(notice: Notice) -> dict[str, str]:
-    """Return a notice in the form that chat webhooks accept."""
-    return {"text": notice.text}
-
-
-def require_accepted(status: int) -> None:
-    """Raise `ChannelError` unless the status of a webhook response means acceptance."""
-    if 300 <= status < 400:  # noqa: PLR2004 - the class of statuses that redirect
-        raise ChannelError(f"responded with {status}, a redirect, which is not followed")
-    if not 200 <= status < 300:  # noqa: PLR2004 - the class of statuses that accept
-        raise ChannelError(f"responded with {status}")
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -63,15 +48,15 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 _OPENER = urllib.request.build_opener(_NoRedirect)
 
 
-def post(url: str, notice: Notice) -> None:
-    """Post a notice to a webhook.
+def post(url: str, notice: Notice, headers: Mapping[str, str] | None = None) -> None:
+    """Post a notice to a webhook as `{"text": …}`, the form that chats accept.
 
     Raises `ChannelError` for every response except a 2xx of this address, `OSError` without a response.
     """
-    request = urllib.request.Request(  # noqa: S310 - `channels` accepts http and https alone
+    request = urllib.request.Request(  # noqa: S310 - callers accept http and https alone
         url,
-        data=json.dumps(payload(notice)).encode(),
-        headers={"Content-Type": "application/json"},
+        data=json.dumps({"text": notice.text}).encode(),
+        headers={"Content-Type": "application/json", **(headers or {})},
     )
     try:
         with _OPENER.open(request, timeout=TIMEOUT) as response:
@@ -79,37 +64,81 @@ def post(url: str, notice: Notice) -> None:
     except HTTPError as error:
         error.close()
         status = error.code
-    require_accepted(status)
+    if 300 <= status < 400:  # noqa: PLR2004 - the class of statuses that redirect
+        raise ChannelError(f"responded with {status}, a redirect, which is not followed")
+    if not 200 <= status < 300:  # noqa: PLR2004 - the class of statuses that accept
+        raise ChannelError(f"responded with {status}")
 
 
-def mail(settings: FlowSettings, notice: Notice) -> None:
-    """Mail a notice over TLS with a verified certificate, or in plain text if the setting allows it.
+@dataclass(frozen=True, kw_only=True)
+class MailServer:
+    """A mail server, and the sender of the mails."""
 
-    Raises `ChannelError` before any password or notice is sent if the server offers no TLS; `OSError`
-    if the certificate is not trusted or the server refuses the mail.
-    """
-    message = EmailMessage()
-    message["Subject"] = notice.title
-    message["From"] = settings.notice_from
-    message["To"] = settings.notice_to
-    message.set_content(notice.body)
+    host: str
+    port: int | None = None
+    """By default the port of the encryption."""
+    user: str = ""
+    password: str = field(default="", repr=False)
+    sender: str
+    encryption: Encryption = "tls"
+    verify: bool = True
+    """Whether the server must show a trusted certificate."""
+
+    def send(self, notice: Notice, to: str) -> None:
+        """Mail a notice as text and as HTML with links, over TLS unless `encryption` is off.
+
+        Raises `ChannelError` before any password or notice is sent if the server offers no TLS; `OSError`
+        if the certificate is not trusted or the server refuses the mail.
+        """
+        message = EmailMessage()
+        message["Subject"] = notice.title
+        message["From"] = self.sender
+        message["To"] = to
+        message.set_content(notice.body)
+        message.add_alternative(_html(notice), subtype="html")
+        context = ssl.create_default_context()
+        if not self.verify:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        address = self.host, self.port or PORTS[self.encryption]
+        with (
+            smtplib.SMTP_SSL(*address, timeout=TIMEOUT, context=context)
+            if self.encryption == "tls"
+            else smtplib.SMTP(*address, timeout=TIMEOUT)
+        ) as server:
+            if self.encryption == "starttls":
+                server.ehlo()
+                if not server.has_extn("starttls"):
+                    raise ChannelError(
+                        "the mail server offers no STARTTLS, so nothing was sent: use TLS from the "
+                        f"start (smtps://), or allow plain text (?{PLAIN_TEXT})"
+                    )
+                server.starttls(context=context)
+            if self.user:
+                server.login(self.user, self.password)
+            server.send_message(message)
+
+
+def _mail_server(settings: FlowSettings) -> MailServer:
+    """Return the mail server of `BMS_NOTICE_SMTP`; raise `InvalidSetting`."""
     parts = urlsplit(settings.notice_smtp)
-    context = ssl.create_default_context()
-    address = parts.hostname or "", parts.port or PORTS[parts.scheme]
-    server = (
-        smtplib.SMTP_SSL(*address, timeout=TIMEOUT, context=context)
-        if parts.scheme == "smtps"
-        else smtplib.SMTP(*address, timeout=TIMEOUT)
+    if parts.scheme not in ("smtp", "smtps"):
+        raise InvalidSetting("BMS_NOTICE_SMTP must be smtp://user:password@host:587 or smtps://…")
+    if parts.query not in ("", PLAIN_TEXT) or (parts.query and parts.scheme == "smtps"):
+        raise InvalidSetting(f"BMS_NOTICE_SMTP accepts one option: ?{PLAIN_TEXT}, with smtp://")
+    if not (settings.notice_to and settings.notice_from):
+        raise InvalidSetting("BMS_NOTICE_SMTP also needs BMS_NOTICE_TO and BMS_NOTICE_FROM")
+    encryption: Encryption = "off" if parts.query else "starttls"
+    return MailServer(
+        host=parts.hostname or "",
+        port=parts.port,
+        user=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        sender=settings.notice_from,
+        encryption="tls" if parts.scheme == "smtps" else encryption,
     )
-    with server:
-        if parts.scheme == "smtp" and parts.query != PLAIN_TEXT:
-            server.ehlo()
-            if not server.has_extn("starttls"):
-                raise ChannelError(
-                    "the mail server offers no STARTTLS, so nothing was sent: use smtps://, or "
-                    f"add ?{PLAIN_TEXT} to allow plain text"
-                )
-            server.starttls(context=context)
-        if parts.username:
-            server.login(unquote(parts.username), unquote(parts.password or ""))
-        server.send_message(message)
+
+
+def _html(notice: Notice) -> str:
+    """Return a paragraph per line, with its addresses as links."""
+    lines = (ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', html.escape(line)) for line in notice.lines)
+    return "\n".join(f"<p>{line}</p>" for line in lines)

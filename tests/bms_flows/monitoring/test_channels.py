@@ -38,7 +38,9 @@ def test_a_mail_server_receives_title_and_lines() -> None:
     (mail,) = server.taken
     assert mail["Subject"] == NOTICE.title
     assert mail["To"] == "ops@example.com, hr@example.com"
-    assert mail.get_content().splitlines() == list(NOTICE.lines)
+    body = mail.get_body(("plain",))
+    assert body is not None
+    assert body.get_content().splitlines() == list(NOTICE.lines)
 
 
 def mail_settings(server: MailServer, scheme: str = "smtp", query: str = "") -> FlowSettings:

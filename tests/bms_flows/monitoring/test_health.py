@@ -1,6 +1,9 @@
 """Health command: exit status, JSON and messages."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -68,6 +71,37 @@ def test_a_missed_target_returns_1_and_writes_nothing_without_notify(
     code, said = command()
     assert (code, said["state"], said["alarms"]) == (1, "alarm", [])
     assert said["flows"]["contact_sync"]["state"] == "late"
+
+
+def test_alarms_are_sent_while_airflow_and_its_database_are_stopped(
+    warehouse: Engine, warehouse_uri: str, messages: Webhook, tmp_path: Path
+) -> None:
+    """The command runs where Airflow can't be imported."""
+    program = "import sys; sys.modules['airflow'] = None; from bms_cli.app import main; sys.exit(main(sys.argv[1:]))"
+    given = (
+        "health",
+        "--notify",
+        "--json",
+        "--url",
+        warehouse_uri,
+        "--memory",
+        str(tmp_path / "memory"),
+    )
+    stopped = {
+        "AIRFLOW_HOME": str(tmp_path / "none"),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": "postgresql+psycopg2://airflow@127.0.0.1:1/airflow",
+    }
+    for hours, code in ((2, 1), (-0.01, 0)):
+        load(warehouse, hours)
+        ran = subprocess.run(  # noqa: S603 - our own program
+            [sys.executable, "-c", program, *given],
+            env=os.environ | stopped,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == code, ran.stderr
+    assert messages.titles == ["Alarm: contact_sync (late)", "Recovered: contact_sync (late)"]
 
 
 def test_an_alarm_contains_its_flow(command: Command, warehouse: Engine) -> None:
