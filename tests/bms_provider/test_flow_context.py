@@ -35,7 +35,7 @@ def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[Statsd]:
 
 
 def arrived(listener: Statsd, wanted: set[str]) -> None:
-    until(lambda: wanted <= set(listener.lines), 10, lambda: (wanted, listener.lines))
+    until(lambda: wanted <= set(listener.lines), lambda: (wanted, listener.lines))
 
 
 def test_the_counters_of_a_client_are_emitted(listener: Statsd) -> None:
