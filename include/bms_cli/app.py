@@ -172,7 +172,7 @@ def accept_invalid(
 ) -> None:
     """Accept rows that stay invalid, so that their alarm closes.
 
-    Exits with 1 if there are no such rows.
+    Exits with 3 if there are no such rows.
     """
     from bms_flows.monitoring import quarantine_alarms
 
@@ -180,6 +180,26 @@ def accept_invalid(
         rows = quarantine_alarms.accept(connection, resource, field, code, name)
     show(f"{rows} rows accepted.")
     raise typer.Exit(0 if rows else NOTHING_FOUND)
+
+
+@app.command()
+def accept_numbers(
+    url: Url,
+    entity: Annotated[int, typer.Argument(help="Entity of the invoices.")],
+    numbers: Annotated[str, typer.Argument(help="Missing number, or the pattern of its series.")],
+    name: Annotated[str, typer.Option(callback=_given, help="Who accepts the numbers.")],
+    reason: Annotated[str, typer.Option(callback=_given, help="Why these invoices do not exist.")],
+) -> None:
+    """Accept missing invoice numbers, so that their alarm closes.
+
+    Exits with 3 if there are no such numbers.
+    """
+    from bms_flows.monitoring import number_alarms
+
+    with connected(url) as engine, engine.begin() as connection:
+        accepted = number_alarms.accept(connection, entity, numbers, name, reason)
+    show(f"{accepted} numbers accepted.")
+    raise typer.Exit(0 if accepted else NOTHING_FOUND)
 
 
 @app.command()

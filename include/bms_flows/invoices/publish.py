@@ -9,12 +9,14 @@ from sqlalchemy.dialects.postgresql import insert
 from bms.counters import Counters
 from bms_flows.invoices import day_state, report
 from bms_flows.invoices.load import RESOURCE, Loader
+from bms_flows.invoices.numbers import check_numbers
 from bms_flows.invoices.record import LoadRecord
 from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import profiles, quarantine, step_log
 from bms_flows.runtime.landing import Landing
 from bms_flows.runtime.profile import Profile
+from bms_flows.runtime.windows import local_date
 from bms_warehouse import loads
 from bms_warehouse.tables import (
     client_invoice,
@@ -44,6 +46,12 @@ def complete(
     publish(transform, loader, record.unit)
     unit, at = record.unit, loader.observed_at
     _record_findings(transform, loader, unit)
+    today = local_date(transform.read_at, zone)
+    numbers = (
+        check_numbers(loader.connection, unit, step_run_id=record.step_run_id, at=at, today=today)
+        if loader.inserted or loader.changed
+        else []
+    )
     days = (unit.span.start.isoformat(), unit.span.end.isoformat())
     totals = transform.totals.by_currency
     report.write_totals(landing.report("totals.csv"), unit.id_entity, days, totals)
@@ -66,6 +74,7 @@ def complete(
         service=counters,
         details={
             **record.details(unit, transform),
+            "numbers": numbers,
             "report": landing.reports,
             "seen_at": at.isoformat(),
             "language_shown": loader.names.shown,

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection, select
 
 from bms_flows.catalog import FLOWS
-from bms_flows.monitoring import alarms, causes, drop_alarms, quarantine_alarms
+from bms_flows.monitoring import alarms, causes, drop_alarms, number_alarms, quarantine_alarms
 from bms_flows.monitoring.alarms import Alarm, Extent, span
 from bms_flows.monitoring.causes import HeldLoad
 from bms_flows.monitoring.freshness import BY_SEVERITY, Freshness, read_freshness
@@ -22,7 +22,8 @@ def check_targets(
     connection: Connection, settings: FlowSettings, links: Links, now: datetime | None = None
 ) -> dict[str, Freshness]:
     """Raise and recover alarms within the caller's transaction; return the freshness by DAG id."""
-    found = read_freshness(connection, settings, now or datetime.now(UTC))
+    now = now or datetime.now(UTC)
+    found = read_freshness(connection, settings, now)
     open_alarms = {alarm.subject: alarm for alarm in alarms.open_alarms(connection)}
 
     def failed(alarm: Alarm) -> bool:
@@ -46,6 +47,7 @@ def check_targets(
     for subject in drop_alarms.over(connection, open_alarms.values()):
         alarms.recover(connection, subject)
     quarantine_alarms.check(connection, open_alarms.values())
+    number_alarms.check(connection, open_alarms.values(), now)
     return found
 
 

@@ -54,6 +54,12 @@ QUARANTINED = text("""
     order by last_seen_at desc, row_key limit :limit
 """)
 
+MISSING_NUMBERS = text("""
+    select id_entity, series, reference_number, day, found_at, step_run_id, accepted_by, accepted_reason
+    from bms.client_invoice_missing_number
+    order by accepted_by is not null, found_at desc, id_entity, reference_number limit :limit
+""")
+
 DIFFERENCES = text("""
     select resource, id_entity, day, part, parts, state, reasons, checked_at, step_run_id
     from bms.reconciliation
@@ -112,6 +118,11 @@ def rows_of_drop(connection: Connection, drop: int) -> list[RowMapping]:
 def quarantine(connection: Connection, resources: Sequence[str]) -> list[RowMapping]:
     """Return the number of quarantined rows, by resource and code."""
     return _all(connection, QUARANTINE, resources=[*resources])
+
+
+def missing_numbers(connection: Connection, limit: int) -> list[RowMapping]:
+    """Return the missing invoice numbers, those that no operator has accepted first."""
+    return _all(connection, MISSING_NUMBERS, limit=limit)
 
 
 def quarantined(connection: Connection, resource: str, limit: int) -> list[RowMapping]:

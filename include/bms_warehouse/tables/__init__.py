@@ -19,6 +19,7 @@ from bms_warehouse.tables.invoices import (
     client_invoice_day,
     client_invoice_finding,
     client_invoice_lease,
+    client_invoice_missing_number,
     client_invoice_version,
 )
 from bms_warehouse.tables.mirror import MIRROR_TABLES
@@ -43,6 +44,7 @@ __all__ = [
     "client_invoice_day",
     "client_invoice_finding",
     "client_invoice_lease",
+    "client_invoice_missing_number",
     "client_invoice_version",
     "code_name",
     "consultant",

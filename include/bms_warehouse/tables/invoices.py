@@ -104,6 +104,20 @@ client_invoice_finding = Table(
     comment="Days with findings, which are read again after 1, 2, 4, … days.",
 )
 
+client_invoice_missing_number = Table(
+    "client_invoice_missing_number",
+    METADATA,
+    column("id_entity", BIGINT, "Entity.", primary_key=True, autoincrement=False),
+    column("reference_number", TEXT, "Number that no invoice has.", primary_key=True),
+    column("series", TEXT, "Pattern of the numbers."),
+    column("day", Date(), "Day of the invoice after the missing number."),
+    column("found_at", TIMESTAMP, "Load that found the hole first."),
+    column("step_run_id", BIGINT, "Step run of that load."),
+    optional("accepted_by", TEXT, "Operator who accepted the hole."),
+    optional("accepted_reason", TEXT, "Why there is no such invoice."),
+    comment="Holes in the series of invoice numbers; a row disappears when its number arrives.",
+)
+
 client_invoice_lease = Table(
     "client_invoice_lease",
     METADATA,

@@ -43,6 +43,7 @@ def poisoned(warehouse: Engine) -> None:
             1, 5, 0, :m, jsonb_build_array(cast(:m as text)), jsonb_build_array(cast(:m as text)), now(), now())""",
             """insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, step_run_id, first_seen_at,
             last_seen_at) values ('client_invoice', 1, :m, :m, :m, :m, 1, now(), now())""",
+            """insert into bms.client_invoice_missing_number values (1, :m, :m, current_date, now(), 1, :m, :m)""",
             """insert into bms.alarm (subject, code, detail, since, raised_at)
             values (:m, :m, :m, now(), now())""",
             """insert into bms.reconciliation (resource, id_entity, day, part, parts, state, reasons, found, pending,

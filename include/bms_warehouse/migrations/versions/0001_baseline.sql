@@ -119,6 +119,18 @@ create table bms.client_invoice_finding ( -- Days with findings, which are read 
     constraint pk_client_invoice_finding primary key (id_entity, day)
 );
 
+create table bms.client_invoice_missing_number ( -- Holes in the series of invoice numbers; a row disappears when its number arrives.
+    id_entity bigint not null, -- Entity.
+    reference_number text not null, -- Number that no invoice has.
+    series text not null, -- Pattern of the numbers.
+    day date not null, -- Day of the invoice after the missing number.
+    found_at timestamptz not null, -- Load that found the hole first.
+    step_run_id bigint not null, -- Step run of that load.
+    accepted_by text, -- Operator who accepted the hole.
+    accepted_reason text, -- Why there is no such invoice.
+    constraint pk_client_invoice_missing_number primary key (id_entity, reference_number)
+);
+
 create table bms.client_invoice_lease ( -- Leases of an entity's days; no two leases share a day.
     id_entity bigint not null, -- Entity of the lease.
     days daterange not null, -- Days of the lease.

@@ -54,6 +54,9 @@ def flow_page(warehouse: Connection, name: str, settings: FlowSettings) -> dict[
         "language": language,
         "outcomes": outcome_labels(language),
         "quarantined": quarantined,
+        "missing_numbers": waiting.missing_numbers(warehouse, MAX_ROWS)
+        if flow.loads == "client_invoice"
+        else [],
         "contract": waiting.contract(warehouse) if name == "service_contract" else [],
     }
 

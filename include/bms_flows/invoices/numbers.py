@@ -1,0 +1,163 @@
+"""Missing invoice numbers of an entity: found at each load, stored until they arrive."""
+
+from collections.abc import Collection
+from datetime import date, datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import Connection, any_, delete, func, literal, select
+from sqlalchemy.dialects.postgresql import ARRAY, insert
+
+from bms_flows.invoices.load import RESOURCE
+from bms_flows.invoices.series import NumberedInvoice, SeriesReport, judge_series, learn_series
+from bms_flows.invoices.units import Unit
+from bms_flows.runtime.windows import Window
+from bms_warehouse.tables import client_invoice, client_invoice_day, quarantine
+from bms_warehouse.tables import client_invoice_missing_number as missing_number
+from bms_warehouse.tables.schema import TEXT
+
+RECENT: Final = timedelta(days=7)
+"""A load of such recent days compares the numbers of `HISTORY`; a load of older days those around them."""
+HISTORY: Final = timedelta(days=400)
+AROUND: Final = timedelta(days=10)
+MOST_INVOICES: Final = 50_000
+"""Latest invoices of these days that are compared."""
+
+
+def check_numbers(
+    connection: Connection, unit: Unit, *, step_run_id: int, at: datetime, today: date
+) -> list[dict[str, Any]]:
+    """Store the numbers that the series of a published load lack, and remove those that arrived.
+
+    Runs in the caller's transaction, after its days were marked as read. Returns the counts of each series.
+    """
+    span = unit.span
+    recent = span.end >= today - RECENT
+    days = Window(
+        today - HISTORY if recent else span.start - AROUND,
+        max(today, span.end) if recent else span.end + AROUND,
+    )
+    invoices = _invoices(connection, unit.id_entity, days)
+    series = learn_series(invoices)
+    stored = {
+        row.reference_number: row.accepted_by
+        for row in connection.execute(
+            select(missing_number).where(missing_number.c.id_entity == unit.id_entity)
+        )
+    }
+    lacking = {each for one in series for hole in one.gaps[0] for each in hole.references}
+    known = _known(connection, unit.id_entity, lacking | stored.keys())
+    unread = _unread(connection, unit.id_entity, invoices)
+    reports = [
+        report
+        for each in series
+        if (
+            report := judge_series(
+                each,
+                known=known,
+                unexplained={reference for reference, by in stored.items() if by is None},
+                unread=unread,
+                today=today,
+            )
+        )
+    ]
+    _store(connection, unit.id_entity, reports, step_run_id, at)
+    arrived = missing_number.c.reference_number.in_(known & stored.keys())
+    connection.execute(
+        delete(missing_number).where(missing_number.c.id_entity == unit.id_entity, arrived)
+    )
+    return [
+        {
+            "series": each.name,
+            "numbers": each.numbers,
+            "missing": sum(len(hole.references) for hole in each.unusual),
+            "usual_share": round(each.usual_share, 4),
+            "duplicates": each.duplicates,
+            "disorder": each.disorder,
+        }
+        for each in reports
+    ]
+
+
+def _invoices(connection: Connection, id_entity: int, days: Window) -> list[NumberedInvoice]:
+    invoice = client_invoice.c
+    rows = connection.execute(
+        select(
+            invoice.reference_number,
+            func.coalesce(invoice.invoice_date, invoice["_day"]),
+            invoice["_day"],
+        )
+        .where(
+            invoice.id_entity == id_entity,
+            invoice["_day"].between(days.start, days.end),
+            invoice.reference_number.is_not(None),
+        )
+        .order_by(invoice["_day"].desc())
+        .limit(MOST_INVOICES)
+    )
+    return [NumberedInvoice(*row) for row in rows]
+
+
+def _known(connection: Connection, id_entity: int, references: Collection[str]) -> set[str]:
+    """Return the references that any invoice has, also one that is in quarantine."""
+    if not references:
+        return set()
+    stored = select(client_invoice.c.reference_number).where(
+        client_invoice.c.id_entity == id_entity,
+        client_invoice.c.reference_number == any_(literal([*references], ARRAY(TEXT))),
+    )
+    found = {*connection.scalars(stored)}
+    invalid = select(quarantine.c.raw).where(
+        quarantine.c.resource == RESOURCE, quarantine.c.id_entity == id_entity
+    )
+    for raw in connection.scalars(invalid):
+        try:
+            found.add(msgspec.json.decode(raw, type=_Reference).reference_number)
+        except msgspec.DecodeError:
+            continue
+    return found & {*references}
+
+
+class _Reference(msgspec.Struct):
+    reference_number: str
+
+
+def _unread(
+    connection: Connection, id_entity: int, invoices: Collection[NumberedInvoice]
+) -> list[date]:
+    """Return the days between the invoices that no load has read completely."""
+    if not invoices:
+        return []
+    day = client_invoice_day.c
+    listed = [each.listed for each in invoices]
+    between = Window(min(listed), max(listed))
+    read = connection.scalars(
+        select(day.day).where(
+            day.id_entity == id_entity, day.day.between(between.start, between.end)
+        )
+    )
+    return sorted({*between} - {*read})
+
+
+def _store(
+    connection: Connection,
+    id_entity: int,
+    reports: Collection[SeriesReport],
+    step_run_id: int,
+    at: datetime,
+) -> None:
+    values = [
+        {
+            "id_entity": id_entity,
+            "reference_number": reference,
+            "series": report.name,
+            "day": hole.last,
+            "found_at": at,
+            "step_run_id": step_run_id,
+        }
+        for report in reports
+        for hole in report.unusual
+        for reference in hole.references
+    ]
+    if values:
+        connection.execute(insert(missing_number).on_conflict_do_nothing(), values)

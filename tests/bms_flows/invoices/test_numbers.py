@@ -1,0 +1,126 @@
+"""Missing invoice numbers: stored until they arrive, and an alarm after days."""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from sqlalchemy import Connection, Engine, text
+from typer.testing import CliRunner
+
+from bms_cli.app import app
+from bms_flows.invoices import run
+from bms_flows.monitoring import alarms, number_alarms
+from bms_flows.monitoring.freshness_check import check_targets
+from bms_flows.runtime.notice import Links
+from bms_flows.runtime.settings import FlowSettings
+from bms_flows.runtime.windows import DAY
+from bms_warehouse.database import clock
+from proofs.series_invoices import found, missing
+from tests.bms_flows.invoices.listed import Company, days, invoice
+from tests.support.days import today
+
+LINKS = Links("http://localhost:8080", "docs/runbook.md", ZoneInfo("UTC"))
+COUNT = 40
+
+
+@pytest.fixture
+def first(company: Company) -> date:
+    """The first of forty days with three invoices each; the service lacks FA-00100."""
+    first = today() - COUNT * DAY
+    company.service.rows = [
+        invoice(3 * n + k, day, reference_number=f"FA-{3 * n + k:05}")
+        for n, day in enumerate(days(first, COUNT))
+        for k in range(3)
+    ]
+    company.service.lost = {100}
+    company.read(first, today() - DAY)
+    return first
+
+
+def open_alarms(warehouse: Engine, *, later: timedelta = timedelta()) -> list[str]:
+    with warehouse.begin() as connection:
+        check_targets(connection, FlowSettings(), LINKS, datetime.now(UTC) + later)
+        found = alarms.open_alarms(connection)
+    return [each.detail for each in found if each.code == number_alarms.ALARM]
+
+
+def details(connection: Connection) -> list[dict[str, Any]]:
+    latest = "select details->'numbers' from bms.step_run where state = 'complete' order by id desc limit 1"
+    return connection.scalar(text(latest))  # type: ignore[no-any-return]
+
+
+@pytest.mark.usefixtures("first")
+def test_a_hole_is_reported_and_opens_an_alarm_after_the_grace_period(company: Company) -> None:
+    assert missing(company.warehouse) == {"FA-00100"}
+    with company.warehouse.connect() as connection:
+        assert details(connection) == [
+            {
+                "series": "FA-{00000}",
+                "numbers": 119,
+                "missing": 1,
+                "usual_share": 0,
+                "duplicates": 0,
+                "disorder": 0,
+            }
+        ]
+    assert open_alarms(company.warehouse) == []
+    later = number_alarms.GRACE + timedelta(minutes=1)
+    assert open_alarms(company.warehouse, later=later) == ["Entity 1 has no invoices FA-00100."]
+
+
+def test_a_number_that_arrives_closes_its_alarm(company: Company, first: date) -> None:
+    assert open_alarms(company.warehouse, later=number_alarms.GRACE)
+    company.service.lost = set()
+    company.read(first + 33 * DAY)
+    assert missing(company.warehouse) == set()
+    assert open_alarms(company.warehouse, later=number_alarms.GRACE) == []
+
+
+@pytest.mark.parametrize("numbers", ["FA-00100", "FA-{00000}"])
+@pytest.mark.usefixtures("first")
+def test_an_accepted_hole_opens_no_alarm_again(
+    company: Company, warehouse_uri: str, numbers: str
+) -> None:
+    given = ["--name", "Ada", "--reason", "number never given"]
+    command = ["accept-numbers", "1", numbers, *given]
+    environment = {"BMS_WAREHOUSE_URL": warehouse_uri}
+    assert CliRunner().invoke(app, command, env=environment).exit_code == 0
+    assert CliRunner().invoke(app, command, env=environment).exit_code == 3, "nothing is left"
+    company.read(today() - 10 * DAY, today() - DAY)
+    assert open_alarms(company.warehouse, later=number_alarms.GRACE) == []
+    with company.warehouse.connect() as connection:
+        stored = text("select accepted_by, accepted_reason from bms.client_invoice_missing_number")
+        assert [*connection.execute(stored).one()] == ["Ada", "number never given"]
+
+
+def test_an_invoice_in_quarantine_is_no_hole(company: Company) -> None:
+    first = today() - COUNT * DAY
+    company.service.rows = [
+        invoice(n, day, reference_number=f"FA-{n:05}") for n, day in enumerate(days(first, COUNT))
+    ]
+    company.service.rows[30]["total_due"] = "twelve"
+    if company.held(first, today() - DAY):
+        company.accept()
+    assert missing(company.warehouse) == set()
+
+
+def test_days_that_no_load_has_read_have_no_holes(company: Company) -> None:
+    first = today() - COUNT * DAY
+    company.service.rows = [
+        invoice(n, day, reference_number=f"{n:05}") for n, day in enumerate(days(first, COUNT))
+    ]
+    company.read(first, first + 24 * DAY)
+    company.read(first + 30 * DAY, today() - DAY)
+    assert missing(company.warehouse) == set()
+    company.read(first + 25 * DAY, first + 29 * DAY)
+    assert missing(company.warehouse) == set()
+
+
+@pytest.mark.parametrize("name", ["2026/11/0042", "two offices", "drafts replaced"])
+def test_a_lost_third_of_a_day_is_found(
+    company: Company, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(run, "clock", clock)  # restored afterwards
+    lost, reported = found(company, name, "every third invoice")
+    assert reported == lost != set()
