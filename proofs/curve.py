@@ -70,7 +70,7 @@ def churn(chance: float, readings: int) -> Churn:
         before = set(moving.states)
         reading, seen = await read(moving, size=20)
         here = before & set(moving.states)
-        passes = [set(each.keys) for each in reading.passes]
+        passes = [set(each.rows) for each in reading.passes]
         found.readings += 1
         found.rows += len(here)
         found.one_pass += len(here - passes[0])

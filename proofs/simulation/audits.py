@@ -10,7 +10,7 @@ from bms.errors import NotFound
 from bms.records import Contact, ContactItem
 from bms.responses import Detail, Page
 from bms_flows.audit.compare import PENDING, UNSETTLED, Comparison, Key, StoredRow, still_open
-from bms_flows.audit.lists import ListAudit
+from bms_flows.audit.lists import ListComparison
 from bms_flows.audit.mirrors import PartAudit
 from bms_flows.audit.parts import Part
 from bms_flows.audit.warehouse import digests
@@ -199,7 +199,7 @@ async def _audit(
     before = ledger.open(confirmed=True)
     alarms = {f: ledger.open(confirmed=True, codes=codes) for f, codes in CODES.items()}
     known = [ledger.parts[number] for number in sorted(ledger.parts)]
-    listing = ListAudit(CONTACTS, world.page, world.detail, "UTC", Comparison())
+    listing = ListComparison(CONTACTS, world.page, world.detail, "UTC", Comparison())
     audit = PartAudit(listing, world, known, world.loaded_at, now=lambda: now)
     await audit.compare_pages(SIZE, MOST, 2, turn=day, again=day % 2 == 1, without=())
     ledger.save(audit, now)

@@ -11,7 +11,7 @@ from bms_flows.onboarding.ledger.store import RemoteIdConflict, Step
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.resources.match_rules import rules_version
 from bms_flows.onboarding.resources.remotes import Employees
-from bms_flows.onboarding.resources.snapshot import Snapshot
+from bms_flows.onboarding.resources.snapshot import ServiceLists
 from proofs.simulation.clock import now
 
 IDENTITY = Employees.identity
@@ -23,7 +23,7 @@ class MemoryLedger:
     def __init__(self) -> None:
         self.rows: dict[int, Entry] = {}
         self.body: dict[int, dict[str, Any]] = {}
-        self.snapshot: dict[int, Snapshot] = {}
+        self.snapshot: dict[int, ServiceLists] = {}
         self.ahead = timedelta()
         """How far the database's clock is ahead of the time."""
         self.history: list[tuple[datetime, int, str | None, Entry]] = []
@@ -34,7 +34,7 @@ class MemoryLedger:
         *,
         max_attempts: int = 5,
         manager: str | None = None,
-        snapshot: Snapshot | None = None,
+        snapshot: ServiceLists | None = None,
     ) -> int:
         """Enter a row, planned with a snapshot of the service, and return its number."""
         number = len(self.rows) + 1
@@ -51,7 +51,7 @@ class MemoryLedger:
         self.body[number] = dict(body)
         return number
 
-    def keep(self, snapshot: Snapshot) -> int:
+    def keep(self, snapshot: ServiceLists) -> int:
         """Store a snapshot of the service, and return its number."""
         stored = replace(snapshot, rules=rules_version(EMPLOYEE.region))
         self.snapshot[len(self.snapshot) + 1] = stored
@@ -101,7 +101,7 @@ class MemoryLedger:
             if each.state is State.CREATED and each.boot_id == boot_id and each.remote_id
         }
 
-    async def snapshots(self, ids: Collection[int]) -> dict[int, Snapshot]:
+    async def snapshots(self, ids: Collection[int]) -> dict[int, ServiceLists]:
         """Return stored snapshots."""
         return {number: self.snapshot[number] for number in ids}
 

@@ -10,7 +10,7 @@ from bms_flows.onboarding.ledger.entry import BootTime, Entry
 from bms_flows.onboarding.ledger.store import Step
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.remote import Created, OnId
-from bms_flows.onboarding.resources.snapshot import Snapshot
+from bms_flows.onboarding.resources.snapshot import ServiceLists
 from proofs.simulation.ledger import MemoryLedger
 from proofs.simulation.service import SimulatedService, SlowReadBack
 
@@ -112,11 +112,11 @@ class Process:
         """Return the confirmed rows of a boot."""
         return await self._ledger.confirmed(boot_id)
 
-    async def snapshots(self, ids: Collection[int]) -> dict[int, Snapshot]:
+    async def snapshots(self, ids: Collection[int]) -> dict[int, ServiceLists]:
         """Return stored snapshots."""
         return await self._ledger.snapshots(ids)
 
-    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> ServiceLists:
         """Return what the service lists."""
         await self._step()
         return await self._service.read_all(scopes, at)
@@ -125,7 +125,7 @@ class Process:
         """Return the name of the list that shows a new record."""
         return self._service.list_of(values)
 
-    async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
+    async def refresh(self, snapshot: ServiceLists, at: datetime) -> ServiceLists:
         """Return what the service lists now."""
         await self._step()
         return await self._service.refresh(snapshot, at)

@@ -16,7 +16,7 @@ from bms.errors import AmbiguousWrite, ConnectionFailed, Refused
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.remote import Created, IdUnconfirmed
-from bms_flows.onboarding.resources.snapshot import ListState, Snapshot
+from bms_flows.onboarding.resources.snapshot import ServiceLists, listed
 from proofs.simulation.clock import now
 from proofs.simulation.ledger import IDENTITY
 
@@ -78,7 +78,7 @@ class SimulatedService:
     identity = IDENTITY
     create_endpoint = "create_employee"
 
-    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> ServiceLists:
         """Return what the lists show by now."""
         await asyncio.sleep(min(self.latency, 0.5))
         return self.snapshot({*scopes, *self.entities}, at)
@@ -87,22 +87,22 @@ class SimulatedService:
         """Return the list of the entity."""
         return str(values["id_entity"])
 
-    async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
+    async def refresh(self, snapshot: ServiceLists, at: datetime) -> ServiceLists:
         """Return what the lists of a snapshot show by now."""
         await asyncio.sleep(min(self.latency, 0.5))
         found = self.snapshot([int(name) for name in snapshot.lists], at)
         return snapshot.refreshed(at, found.lists, found.records)
 
-    def snapshot(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+    def snapshot(self, scopes: Iterable[Any], at: datetime) -> ServiceLists:
         """Return what the lists of these entities show at this moment."""
         scopes = {*scopes}
         found = (record.known for record in self.listed())
         shown = [known for known in found if known.values["id_entity"] in scopes]
         lists = {
-            str(entity): ListState.of(k for k in shown if k.values["id_entity"] == entity)
+            str(entity): listed(k for k in shown if k.values["id_entity"] == entity)
             for entity in scopes
         }
-        return Snapshot(taken_at=at, lists=lists, records={k.remote_id: k for k in shown})
+        return ServiceLists(taken_at=at, lists=lists, records={k.remote_id: k for k in shown})
 
     async def read(self, remote_id: str) -> ServiceRecord | None:
         """Return a record once lists show it, too."""

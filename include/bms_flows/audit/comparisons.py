@@ -12,7 +12,7 @@ from bms.errors import BmsError, Forbidden, MissingScope
 from bms_flows.audit import planning, store, warehouse
 from bms_flows.audit.compare import Comparison, Key, still_open
 from bms_flows.audit.invoices import InvoiceComparer
-from bms_flows.audit.lists import ListAudit
+from bms_flows.audit.lists import ListComparison
 from bms_flows.audit.mirrors import AuditedList, PartAudit, StoredList, sources
 from bms_flows.audit.parts import Part
 from bms_flows.audit.readings import InvoiceReadings, read, requests
@@ -170,7 +170,9 @@ class Comparer:
 
     def _part_of(self, source: AuditedList) -> PartAudit:
         resource, id_entity, engine = source.resource, source.id_entity, self.flow.warehouse
-        listing = ListAudit(resource, source.page, source.detail, self.client.settings.time_zone)
+        listing = ListComparison(
+            resource, source.page, source.detail, self.client.settings.time_zone
+        )
         with engine.connect() as connection:
             known = store.parts(connection, resource.name, id_entity)
             loaded_at = warehouse.mirrored_at(connection, resource, id_entity)

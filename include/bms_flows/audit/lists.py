@@ -14,16 +14,15 @@ from bms.responses import Detail, Page
 from bms_flows.audit.compare import (
     Comparison,
     Key,
-    Rows,
     differing,
     digest,
     persistent_differences,
-    repeated,
 )
 from bms_flows.mirror.details import RECORD_ERRORS, read_detail
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.mirror.rows import rename
 from bms_flows.runtime import quarantine
+from bms_flows.runtime.list_snapshot import ListSnapshot
 
 PageOf = Callable[[int, int], Awaitable[Page[Any]]]
 """Requests a page by number and size."""
@@ -49,23 +48,18 @@ class PagePlan:
         return self.parts == 1
 
 
-@dataclass(frozen=True)
-class ListedRows:
-    """Rows of some pages: records, digests, repeated keys, and the page of each row."""
+@dataclass
+class ListedRows(ListSnapshot):
+    """Rows of some pages, with their records and the page of each row."""
 
-    records: Mapping[Key, Record]
-    rows: Rows
-    repeated: frozenset[Key]
-    page: Mapping[Key, tuple[int, int]]
-    rejected: frozenset[Key]
+    records: dict[Key, Record] = field(default_factory=dict)
+    page: dict[Key, tuple[int, int]] = field(default_factory=dict)
+    rejected: set[Key] = field(default_factory=set)
     """Keys of undecodable rows, as in `bms.quarantine`."""
-    received: int
-    """Number of rows on these pages, decodable or not."""
-    total_pages: int
 
 
 @dataclass
-class ListAudit:
+class ListComparison:
     """Compares one part of a list with itself and with its details."""
 
     resource: MirroredResource
@@ -124,8 +118,10 @@ class ListAudit:
 
     async def _all(self, size: int) -> ListedRows:
         """Read a list to its current end."""
-        pages = all_pages(lambda number: self.page_of(number, size))
-        return self._collected([((page.number, size), page) async for page in pages])
+        found = ListedRows()
+        async for page in all_pages(lambda number: self.page_of(number, size)):
+            self._add(found, (page.number, size), page)
+        return found
 
     async def details(self, listed: ListedRows, keys: Sequence[Key]) -> None:
         """Read the details of some rows and compare them with the list items.
@@ -193,29 +189,26 @@ class ListAudit:
             self.comparison.add(code, key)
 
     async def _listed(self, pages: Sequence[tuple[int, int]]) -> ListedRows:
+        found = ListedRows()
         responses = await asyncio.gather(*(self.page_of(number, size) for number, size in pages))
-        return self._collected([*zip(pages, responses, strict=True)])
+        for number_and_size, response in zip(pages, responses, strict=True):
+            self._add(found, number_and_size, response)
+        return found
 
-    def _collected(self, responses: Sequence[tuple[tuple[int, int], Page[Any]]]) -> ListedRows:
-        records: dict[Key, Record] = {}
-        page: dict[Key, tuple[int, int]] = {}
-        keys: list[Key] = []
-        rejected: set[Key] = set()
-        for number_and_size, response in responses:
-            for row in response.rejected:
-                rejected.add(quarantine.row_key(row.key, self.resource.public(row.raw)))
-            for index, record in enumerate(response.records):
-                if index in response.extra:
-                    rename(record, response.extra[index], self.resource.aliases)
-                keys.append(record.key)
-                records[record.key] = record
-                page[record.key] = number_and_size
-        rows = {key: digest(msgspec.structs.asdict(each)) for key, each in records.items()}
-        total = max((response.total_pages for _, response in responses), default=0)
-        received = len(keys) + sum(len(response.rejected) for _, response in responses)
-        return ListedRows(
-            records, rows, frozenset(repeated(keys)), page, frozenset(rejected), received, total
-        )
+    def _add(
+        self, found: ListedRows, number_and_size: tuple[int, int], response: Page[Any]
+    ) -> None:
+        """Add the rows of a response."""
+        for row in response.rejected:
+            found.rejected.add(quarantine.row_key(row.key, self.resource.public(row.raw)))
+        for index, record in enumerate(response.records):
+            if index in response.extra:
+                rename(record, response.extra[index], self.resource.aliases)
+            found.records[record.key] = record
+            found.page[record.key] = number_and_size
+        rows = [(each.key, digest(msgspec.structs.asdict(each))) for each in response.records]
+        found.add(response, rows)
+        found.totals.add(response.total_pages)
 
 
 def planned(size: int, first: Sequence[ListedRows], most: int, part_of: PartOf) -> PagePlan:

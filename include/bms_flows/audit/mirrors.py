@@ -18,7 +18,7 @@ from bms_flows.audit.compare import (
     compare_with_warehouse,
     differences_by_key,
 )
-from bms_flows.audit.lists import DetailOf, ListAudit, ListedRows, PageOf
+from bms_flows.audit.lists import DetailOf, ListComparison, ListedRows, PageOf
 from bms_flows.audit.parts import Part, carried, next_part
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.mirror.resources import MIRRORED, source
@@ -88,7 +88,7 @@ class StoredList:
 class PartAudit:
     """Compares one part of a list; `known` are the results of earlier audits."""
 
-    listing: ListAudit
+    listing: ListComparison
     stored: StoredRows
     known: Sequence[Part]
     loaded_at: datetime | None

@@ -15,7 +15,7 @@ from bms_flows.mirror.responses import ResponseFiles
 from bms_flows.mirror.rows import Extra, ListItem, digest_of, rename
 from bms_flows.mirror.staging import UnstorableRow
 from bms_flows.runtime.coverage import Key
-from bms_flows.runtime.list_reader import KeyedRows
+from bms_flows.runtime.list_snapshot import KeyedRows
 from bms_flows.runtime.quarantine import InvalidRow
 
 CHUNK = 2_000

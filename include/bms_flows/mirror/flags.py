@@ -7,7 +7,8 @@ from typing import Any
 from bms.responses import Page
 from bms_flows.mirror.rows import digest_of
 from bms_flows.runtime.coverage import Key
-from bms_flows.runtime.list_reader import FetchPage, KeyedRows, ListReader
+from bms_flows.runtime.list_reader import FetchPage, ListReader
+from bms_flows.runtime.list_snapshot import KeyedRows
 
 Flag = Callable[[Key], bool | None]
 """Returns the flag of a row; None if the run reads no list that determines it."""

@@ -75,7 +75,7 @@ def _all_flags_proven(
     flags: Sequence[FlagList], diff: ListDiff, reading: ListReader, proven_at: int
 ) -> bool:
     """Return whether the diff contains every row with proven flags."""
-    updated = set[Key]().union(*(each.keys for each in reading.passes[proven_at:]))
+    updated = set[Key]().union(*(each.rows for each in reading.passes[proven_at:]))
     return all(
         flag.proven
         and flag.determines_all(diff.changed)

@@ -12,7 +12,7 @@ from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.remote import Remote
 from bms_flows.onboarding.sending.apply import Applier
-from bms_flows.onboarding.sending.drop_snapshot import DropSnapshots
+from bms_flows.onboarding.sending.drop_lists import DropLists
 from bms_flows.onboarding.settings import OnboardingSettings
 
 
@@ -40,11 +40,9 @@ class OnboardingContext:
         """The ledger of the resource."""
         return PostgresLedger(self.warehouse, self.resource.name)
 
-    def snapshots(self, drop_id: int, sheet: Sheet) -> DropSnapshots:
+    def snapshots(self, drop_id: int, sheet: Sheet) -> DropLists:
         """Return the snapshots of a drop."""
-        return DropSnapshots(
-            self.warehouse, self.ledger, self.remote, self.settings, drop_id, sheet
-        )
+        return DropLists(self.warehouse, self.ledger, self.remote, self.settings, drop_id, sheet)
 
     def applier(self) -> Applier:
         """Return an applier with a new owner id."""

@@ -29,8 +29,8 @@ from bms_flows.onboarding.reporting.review import (
     ReviewDecision,
     bodies_to_send,
 )
-from bms_flows.onboarding.resources.snapshot import Snapshot
-from bms_flows.onboarding.sending.drop_snapshot import scopes_of
+from bms_flows.onboarding.resources.snapshot import ServiceLists
+from bms_flows.onboarding.sending.drop_lists import scopes_of
 from bms_warehouse.locks import Busy
 
 
@@ -187,7 +187,7 @@ def changes_since_approval(approved: Mapping[str, str], plan: Plan) -> tuple[App
 
 
 async def view_of(
-    onboarding: OnboardingContext, drop_id: int, sheet: Sheet, snapshot: Snapshot
+    onboarding: OnboardingContext, drop_id: int, sheet: Sheet, snapshot: ServiceLists
 ) -> PlanningView:
     """Return the planner's view of the ledger and of a snapshot of the service."""
     unknown_scopes, names = frozenset[Any](), [*snapshot.lists]
@@ -195,7 +195,7 @@ async def view_of(
         scopes = scopes_of(onboarding.identity, sheet)
         unknown_scopes = frozenset(scope for scope in scopes if str(scope) not in snapshot.lists)
         names = [str(scope) for scope in scopes - unknown_scopes]
-    listed = [snapshot.lists[name].fingerprints for name in names]
+    listed = [snapshot.lists[name].rows for name in names]
     headcount = len({i for fingerprints in listed for i in fingerprints})
     # A resource without scopes has several lists of the same records.
     parts = listed if onboarding.identity.scope is not None else [headcount]

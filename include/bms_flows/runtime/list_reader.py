@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Protocol
@@ -11,7 +11,8 @@ from bms.endpoints import BY_NAME
 from bms.errors import BmsError, Forbidden, Refused
 from bms.paging import all_pages
 from bms.responses import Page
-from bms_flows.runtime.coverage import Coverage, Key, Segment, page_across
+from bms_flows.runtime.coverage import Coverage, Segment, page_across
+from bms_flows.runtime.list_snapshot import KeyedRows, ListSnapshot
 
 LOG = logging.getLogger(__name__)
 
@@ -29,28 +30,8 @@ class FetchPage(Protocol):
         ...
 
 
-KeyedRows = Sequence[tuple[Key, bytes]]
 ProcessPage = Callable[[Page[Any]], Awaitable[KeyedRows]]
 """Processes a page's rows; returns key and digest of each row."""
-
-
-@dataclass
-class Pass:
-    """One pass over all pages, first to last."""
-
-    keys: set[Key] = field(default_factory=set)
-    rows: int = 0
-    calls: int = 0
-    once: int = 0
-    """Calls of the pass alone, without those of a gap search after it."""
-    size: int = 0
-    """Rows of a full page: the requested size, or less if the service returns less."""
-    totals: set[int] = field(default_factory=set)
-
-    @property
-    def steady(self) -> bool:
-        """Whether no row appeared twice and the total stayed constant."""
-        return self.rows == len(self.keys) and len(self.totals) <= 1
 
 
 @dataclass
@@ -69,7 +50,10 @@ class ListReader:
     calls: int = 0
     abandoned: int = 0
     """Calls of passes that failed; a pass with large pages begins again with smaller ones."""
-    passes: list[Pass] = field(default_factory=list)
+    passes: list[ListSnapshot] = field(default_factory=list)
+    """What each pass over all pages, first to last, showed."""
+    longest_pass: int = 0
+    """Maximum calls of one of the first two passes, without those of a gap search after it."""
     coverage: Coverage = field(default_factory=Coverage)
     full_page: int = 0
     """Rows of a full page in the first pass, or of the smaller pages that replaced its pages."""
@@ -92,14 +76,15 @@ class ListReader:
         if len(self.passes) < 2:  # noqa: PLR2004 - two passes are compared
             return False
         one, other = self.passes[-2:]
-        same = one.keys == other.keys and one.steady and other.steady
-        unprovable = one.size == other.size or self.coverage.disordered
+        same = one.rows.keys() == other.rows.keys() and one.steady and other.steady
+        unprovable = one.page_size == other.page_size or self.coverage.disordered
         return same and (unprovable or len(self.passes) > 2)  # noqa: PLR2004 - a third pass agrees
 
     @property
     def calm(self) -> bool:
         """Whether no row was added, removed, moved or edited during the passes."""
-        same = all(each.steady and each.keys == self.passes[0].keys for each in self.passes)
+        first = self.passes[0].rows.keys()
+        same = all(each.steady and each.rows.keys() == first for each in self.passes)
         return same and not self.coverage.edited
 
     @property
@@ -141,29 +126,27 @@ class ListReader:
             await read()
 
     async def _pass(self) -> None:
-        this = Pass(size=max(self.full_page - len(self.passes), 1))
-        self.passes.append(this)
+        before = self.calls
+        self.passes.append(ListSnapshot(page_size=max(self.full_page - len(self.passes), 1)))
         try:
-            await self._read_pages(this)
+            await self._read_pages(self.passes[-1])
         except BmsError:
-            self.abandoned += this.calls
+            self.abandoned += self.calls - before
             self.passes.pop()
             raise
+        if len(self.passes) <= 2:  # noqa: PLR2004 - the budget is for two passes
+            self.longest_pass = max(self.longest_pass, self.calls - before)
 
-    async def _read_pages(self, this: Pass) -> None:
+    async def _read_pages(self, this: ListSnapshot) -> None:
         """Read all pages of a pass."""
-        started = time.monotonic()
-        first = await self._call(1, size=this.size)
-        if (
-            len(self.passes) == 1
-            and (first.total_pages - 1) * this.size >= self.largest > this.size
-        ):
-            first = await self._larger(first)
+        started, before = time.monotonic(), self.calls
+        first = await self._call(1, size=this.page_size)
         if len(self.passes) == 1:
+            if (first.total_pages - 1) * this.page_size >= self.largest > this.page_size:
+                first = await self._larger(first)
             first = await self._given(first)
-            this.size = self.full_page = first.size
-        size = this.size
-        waiting = [first]
+            this.page_size = self.full_page = first.size
+        size, waiting = this.page_size, [first]
 
         async def fetch(number: int) -> Page[Any]:
             page = waiting.pop() if waiting else await self._call(number, size=size)
@@ -171,20 +154,16 @@ class ListReader:
             this.totals.add(page.total_pages)
             return page
 
-        pages = all_pages(fetch)
-        async for page in pages:
+        async for page in all_pages(fetch):
             if page.number == 1 and page.total_pages > 1:
-                this.size = len(page) + len(page.rejected) or size
-            rows, _ = await self._add(page, this.size)
-            this.keys.update([key for key, _ in rows])
-            this.rows += len(rows)
+                this.page_size = len(page) + len(page.rejected) or size
+            this.add(page, (await self._add(page, this.page_size))[0])
         if len(self.passes) == 1:
-            self.full_page = this.size
-        this.once = this.calls
+            self.full_page = this.page_size
         LOG.info(
             "%s, pass %d: %d pages of %d, %d rows with %d ids; %.1f s",
-            *(self.name, len(self.passes), this.calls, this.size, this.rows, len(this.keys)),
-            time.monotonic() - started,
+            *(self.name, len(self.passes), self.calls - before, this.page_size, this.received),
+            *(len(this.rows), time.monotonic() - started),
         )
 
     async def _larger(self, first: Page[Any]) -> Page[Any]:
@@ -226,7 +205,6 @@ class ListReader:
 
     async def _call(self, number: int, *, size: int) -> Page[Any]:
         self.calls += 1
-        self.passes[-1].calls += 1
         try:
             return await self.fetch(number, size)
         except Refused as error:
@@ -251,7 +229,7 @@ class ListReader:
         Rows added or removed before a gap have shifted it. So the search tries the gap's position,
         half a page before it, half a page behind it, and so on.
         """
-        size, once = self.full_page, max(each.once for each in self.passes[:2])
+        size, once = self.full_page, self.longest_pass
         gap, tries = -1, 0
         while not self.coverage.complete and not self.coverage.disordered:
             if self.calls - self.abandoned >= self._budget(size, once):

@@ -123,9 +123,7 @@ def test_a_mirror_with_a_missing_extra_or_unflagged_row_differs() -> None:
 
 
 def page(rows: int, total_pages: int) -> ListedRows:
-    return ListedRows(
-        {}, dict.fromkeys(range(rows), A), frozenset(), {}, frozenset(), rows, total_pages
-    )
+    return ListedRows(dict.fromkeys(range(rows), A), received=rows, totals={total_pages})
 
 
 def test_a_short_list_is_read_whole_on_pages_of_both_sizes() -> None:

@@ -32,7 +32,7 @@ from bms_flows.onboarding.reporting.review import (
 )
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.resources.remotes import Employees
-from bms_flows.onboarding.resources.snapshot import Snapshot
+from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_flows.runtime.settings import MAX_MAPPED_TASKS
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.locks import Busy
@@ -314,18 +314,18 @@ class StandsStill:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._remote, name)
 
-    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> ServiceLists:
         """Wait, then read the lists."""
         self.stands.set()
         await self.goes_on.wait()
-        found: Snapshot = await self._remote.read_all(scopes, at)
+        found: ServiceLists = await self._remote.read_all(scopes, at)
         return found
 
-    async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
+    async def refresh(self, snapshot: ServiceLists, at: datetime) -> ServiceLists:
         """Wait, then read what is new."""
         self.stands.set()
         await self.goes_on.wait()
-        found: Snapshot = await self._remote.refresh(snapshot, at)
+        found: ServiceLists = await self._remote.refresh(snapshot, at)
         return found
 
 

@@ -17,7 +17,7 @@ from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.remotes import REMOTES
-from bms_flows.onboarding.resources.snapshot import Snapshot
+from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.crm import people
@@ -46,9 +46,9 @@ class Meeting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._remote, name)
 
-    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> ServiceLists:
         """Read the lists, and wait for the other drop the first time."""
-        found: Snapshot = await self._remote.read_all(scopes, at)
+        found: ServiceLists = await self._remote.read_all(scopes, at)
         if not self._met:
             self._met = True
             await self._both.wait()

@@ -40,9 +40,9 @@ def test_a_long_list_is_read_with_pages_as_large_as_the_service_gives(
     given: int, sizes: list[int], calls: int
 ) -> None:
     reading = read(given)
-    assert [each.size for each in reading.passes] == sizes
+    assert [each.page_size for each in reading.passes] == sizes
     assert reading.coverage.complete
-    assert {len(each.keys) for each in reading.passes} == {ROWS}
+    assert {len(each.rows) for each in reading.passes} == {ROWS}
     assert reading.calls == calls
 
 
@@ -60,14 +60,14 @@ def test_a_service_without_large_pages_is_read_with_the_configured_size(
     error: Exception | None,
 ) -> None:
     reading = read(10, error)
-    assert [each.size for each in reading.passes] == [10, 9]
+    assert [each.page_size for each in reading.passes] == [10, 9]
     assert reading.coverage.complete
 
 
 def test_a_list_that_fits_on_a_large_page_costs_no_additional_request() -> None:
     reading = read(50, rows=48)
-    assert reading.passes[0].size == 10
-    assert reading.passes[0].calls == 5
+    assert reading.passes[0].page_size == 10
+    assert reading.calls == 5 + 6
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_a_pass_whose_later_large_page_fails_begins_again_with_the_configured_si
 
     with caplog.at_level("WARNING"):
         reading = asyncio.run(once(fetch))
-    assert [each.size for each in reading.passes] == sizes
-    assert {len(each.keys) for each in reading.passes} == {ROWS}
+    assert [each.page_size for each in reading.passes] == sizes
+    assert {len(each.rows) for each in reading.passes} == {ROWS}
     assert reading.coverage.complete
     # A refused page is requested once more, and so is the page after a full last page.
     assert reading.calls <= 3 + 13 + 15 + 4 + 1

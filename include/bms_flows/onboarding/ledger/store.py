@@ -28,7 +28,7 @@ from sqlalchemy import bindparam as bind
 from bms_flows.onboarding.ledger import snapshot_store
 from bms_flows.onboarding.ledger.entry import FINAL, Entry, InvalidTransition, State, Transition
 from bms_flows.onboarding.resources.body import decode_body
-from bms_flows.onboarding.resources.snapshot import Snapshot
+from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_warehouse.database import clock
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.tables import creation, creation_body, creation_event
@@ -72,7 +72,7 @@ class Ledger(Protocol):
     async def confirmed(self, boot_id: str) -> dict[str, Entry]:
         """Return the latest rows sent in a boot of a machine and confirmed by a response, by remote id."""
 
-    async def snapshots(self, ids: Collection[int]) -> dict[int, Snapshot]:
+    async def snapshots(self, ids: Collection[int]) -> dict[int, ServiceLists]:
         """Return stored snapshots of the service, by number; deleted snapshots are omitted."""
 
 
@@ -127,7 +127,7 @@ class PostgresLedger:
         """Return the latest rows sent in a boot of a machine and confirmed by a response."""
         return await asyncio.to_thread(self._confirmed, boot_id)
 
-    async def snapshots(self, ids: Collection[int]) -> dict[int, Snapshot]:
+    async def snapshots(self, ids: Collection[int]) -> dict[int, ServiceLists]:
         """Return stored snapshots of the service."""
         return await asyncio.to_thread(snapshot_store.load, self._engine, ids)
 

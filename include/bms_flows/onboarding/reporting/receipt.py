@@ -25,8 +25,8 @@ from bms_flows.onboarding.reporting.outcome import (
 )
 from bms_flows.onboarding.resources import body
 from bms_flows.onboarding.resources.remote import Remote
-from bms_flows.onboarding.resources.snapshot import Snapshot
-from bms_flows.onboarding.sending.drop_snapshot import DropSnapshots
+from bms_flows.onboarding.resources.snapshot import ServiceLists
+from bms_flows.onboarding.sending.drop_lists import DropLists
 from bms_flows.onboarding.sending.verify import (
     MAX_CONCURRENT_READS,
     bodies_with_managers,
@@ -49,7 +49,7 @@ class NotBalanced(RuntimeError):
 
 
 async def make_receipt(
-    engine: Engine, ledger: Ledger, remote: Remote, snapshots: DropSnapshots, plan_id: str
+    engine: Engine, ledger: Ledger, remote: Remote, snapshots: DropLists, plan_id: str
 ) -> tuple[list[RowOutcome], bytes]:
     """Return the outcome of each row of a drop and the content of its `receipt.json`.
 
@@ -91,7 +91,7 @@ async def make_receipt(
 def contradictions(
     entries: Iterable[Entry],
     fields: Mapping[int, object],
-    shown: Snapshot,
+    shown: ServiceLists,
     findings: Sequence[DuplicateFinding],
 ) -> dict[int, tuple[str, Collection[str]]]:
     """Return, by ledger row, how the service contradicts the response to its create. Pure.

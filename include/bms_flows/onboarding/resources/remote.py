@@ -12,7 +12,7 @@ from bms.transport import BeforeSend
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
-from bms_flows.onboarding.resources.snapshot import Snapshot
+from bms_flows.onboarding.resources.snapshot import ServiceLists
 
 OnId = Callable[[str], Awaitable[None]]
 """Saves the id that a creation returned, before its record is read."""
@@ -68,7 +68,7 @@ class ScopeUnlisted(Exception):
         )
 
 
-def require_scopes(snapshot: Snapshot, scopes: Iterable[Any]) -> Snapshot:
+def require_scopes(snapshot: ServiceLists, scopes: Iterable[Any]) -> ServiceLists:
     """Return the snapshot; raise `ScopeUnlisted` if the list of one of `scopes` is missing."""
     if missing := [each for each in scopes if str(each) not in snapshot.lists]:
         raise ScopeUnlisted(missing)
@@ -90,7 +90,7 @@ class Remote(Protocol):
     def create_endpoint(self) -> str:
         """The name of the creating operation."""
 
-    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> ServiceLists:
         """Read all records of the given scopes, in any state; unknown scopes are skipped.
 
         The entities of the connection are always read, so that rows are compared across entities:
@@ -101,7 +101,7 @@ class Remote(Protocol):
     def list_of(self, values: Mapping[str, Any]) -> str:
         """Return the name of the list that shows a new record with these values."""
 
-    async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
+    async def refresh(self, snapshot: ServiceLists, at: datetime) -> ServiceLists:
         """Return a snapshot with the records that are new in its lists."""
 
     async def create(

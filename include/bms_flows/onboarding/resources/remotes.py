@@ -1,8 +1,9 @@
 """Employees, contacts and consultants in the service: list, read, create (operations 2 to 4, 6 to 11)."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar, Final
 
@@ -11,11 +12,10 @@ import msgspec
 from bms.client import Client
 from bms.endpoints import BY_NAME
 from bms.errors import BmsError, NotFound
-from bms.responses import CreatedId
+from bms.responses import Page
 from bms.transport import BeforeSend
 from bms_flows.onboarding.resources.consultant import consultant, consultant_identity
 from bms_flows.onboarding.resources.contact import contact, contact_identity
-from bms_flows.onboarding.resources.crm_list import CrmList, digest_of
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.employee import EMPLOYEE, EMPLOYEE_IDENTITY
 from bms_flows.onboarding.resources.evidence import ServiceRecord, contradicted
@@ -23,310 +23,281 @@ from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.remote import (
     Created,
     IdUnconfirmed,
+    ListUnsettled,
     OnId,
     require_scopes,
 )
-from bms_flows.onboarding.resources.snapshot import ListState, Snapshot
+from bms_flows.onboarding.resources.snapshot import ServiceLists, listed
 from bms_flows.onboarding.settings import OnboardingSettings
-from bms_flows.runtime.list_reader import FetchPage
+from bms_flows.runtime.list_reader import ListReader
+from bms_flows.runtime.list_snapshot import KeyedRows, ListOrder, ListSnapshot
+from bms_flows.runtime.new_rows import new_rows
+
+ListRead = tuple[dict[str, ServiceRecord], ListSnapshot]
+"""New records of a list by remote id, and all its rows."""
 
 
-class Employees:
-    """Employees by entity.
+class ServiceRemote:
+    """The lists, details and creation of one resource.
 
     `writer` sends creations and must be a separate client with `attempts=1`: a client with retries
     would send after the time limit of a creation. `entities` are the entities of the connection.
     """
 
-    resource: Final = EMPLOYEE
-    identity: Final = EMPLOYEE_IDENTITY
-    create_endpoint: Final = "create_employee"
+    resource: Resource
+    identity: Identity
+    create_endpoint: ClassVar[str]
+    _list_endpoint: ClassVar[str]
+    _detail_endpoint: ClassVar[str]
 
     def __init__(
         self,
         reader: Client,
         writer: Client,
-        _: OnboardingSettings | None = None,
+        settings: OnboardingSettings | None = None,
         entities: Collection[int] = (),
     ) -> None:
+        settings = settings or OnboardingSettings()
+        self.resource, self.identity = self._described(settings.phone_region)
         self._reader = reader
         self._writer = writer
-        self._entities = frozenset(entities)
-        self._seen: dict[tuple[int, bytes], ServiceRecord] = {}
-
-    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
-        """Read all employees, including standby and former employees, of `scopes` and the connection."""
-        lists: dict[str, ListState] = {}
-        records: dict[str, ServiceRecord] = {}
-        for entity in sorted(self._entities.union(scopes)):
-            with suppress(NotFound):
-                found = await self._list(entity)
-                lists[str(entity)] = ListState.of(found.values())
-                records |= found
-        snapshot = Snapshot(taken_at=at, lists=lists, records=records)
-        return require_scopes(snapshot, self._entities)
-
-    def list_of(self, values: Mapping[str, Any]) -> str:
-        """Return the list of the entity."""
-        return str(values["id_entity"])
-
-    async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
-        """Read the lists of a snapshot again; one request returns a whole list.
-
-        Read each list twice, because one response may lack a record of the other.
-        """
-        lists: dict[str, ListState] = {}
-        records: dict[str, ServiceRecord] = {}
-        for entity in snapshot.lists:
-            # In sequence: a gateway may answer equal requests in flight with one response.
-            found = await self._list(int(entity)) | await self._list(int(entity))
-            lists[entity] = ListState.of(found.values())
-            records |= found
-        return snapshot.refreshed(at, lists, records)
-
-    async def create(
-        self, body: Mapping[str, Any], before_send: BeforeSend, on_id: OnId
-    ) -> Created:
-        """Create an employee; read the record if the response lacks its number or standby flag.
-
-        Managers are referred to by their number. Raises `IdUnconfirmed` if the record is not readable
-        yet.
-        """
-        made = await self._writer.create_employee(body, before_send=before_send)
-        if made.id_employee is not None and made.is_standby is not None:
-            return Created(made.guid_employee, made.id_employee, made.is_standby)
-        await on_id(made.guid_employee)
-        try:
-            record = await self.read(made.guid_employee)
-        except BmsError:
-            record = None  # the creation succeeded: an error of the read must not report a failure
-        if record is None:
-            raise IdUnconfirmed(BY_NAME[self.create_endpoint], made.guid_employee)
-        return Created(record.guid_employee, record.id_employee, record.is_standby)
-
-    async def read(self, remote_id: str) -> Any | None:
-        """Return the detail of an employee."""
-        try:
-            return (await self._reader.read_employee(remote_id)).record
-        except NotFound:
-            return None
-
-    def known(self, record: Any) -> ServiceRecord:
-        """Return the detail of an employee as the record of a list."""
-        return self._known(record, record.id_entity)
-
-    async def _list(self, entity: int) -> dict[str, ServiceRecord]:
-        listed = await self._reader.list_employees(id_entity=entity, filter="ALL")
-        listed.require_all()  # a row without its key may be the expected record
-        return {item.guid_employee: self._listed(item, entity) for item in listed}
-
-    def _listed(self, item: Any, entity: int) -> ServiceRecord:
-        # Every chunk reads the list again; reuse the records of unchanged items.
-        mark = (entity, digest_of(item))
-        if mark not in self._seen:
-            self._seen[mark] = self._known(item, entity)
-        return self._seen[mark]
-
-    def _known(self, item: Any, entity: int) -> ServiceRecord:
-        values = {**msgspec.structs.asdict(item), "id_entity": entity}
-        return ServiceRecord(
-            remote_id=item.guid_employee,
-            number=item.id_employee,
-            is_standby=item.is_standby,
-            **self.identity.digests(values)._asdict(),
-            created_on=item.created_on,
-            values=values,
-        )
-
-
-class Crm(ABC):
-    """Contacts or consultants: paged lists that may change while they are read."""
-
-    create_endpoint: ClassVar[str]
-
-    def __init__(
-        self,
-        resource: Resource,
-        identity: Identity,
-        reader: Client,
-        writer: Client,
-        settings: OnboardingSettings,
-    ) -> None:
-        self.resource = resource
-        self.identity = identity
-        self._reader = reader
-        self._writer = writer
+        self._entities = frozenset(entities if self.identity.scope is not None else ())
+        self._paged = BY_NAME[self._list_endpoint].paged
         self._passes = settings.mirror_passes
         self._largest_page = settings.list_page_size
         self._page_size = min(reader.settings.page_size, settings.list_page_size)
-        self._seen: dict[bytes, ServiceRecord] = {}
+        self._seen: dict[tuple[str, bytes], ServiceRecord] = {}
 
-    @abstractmethod
-    def _fetches(self) -> Mapping[str, FetchPage]:
-        """Return the lists that together contain every record, by name."""
+    def _described(self, region: str) -> tuple[Resource, Identity]:  # noqa: ARG002 - for phone numbers
+        return self.resource, self.identity
 
-    @abstractmethod
-    async def _post(self, body: Mapping[str, Any], before_send: BeforeSend) -> CreatedId:
-        """Send a creation."""
+    def _lists(self, scopes: Iterable[Any]) -> Mapping[str, Mapping[str, Any]]:
+        """Return the parameters of the lists that together contain every record of `scopes`, by name."""
+        raise NotImplementedError
 
-    @abstractmethod
-    async def _detail(self, number: int) -> Any:
-        """Return the detail of a record; raise `NotFound`."""
+    def list_of(self, values: Mapping[str, Any]) -> str:
+        """Return the list that shows a new record with these values."""
+        return next(iter(self._lists([self.identity.scope_of(values)])))
 
-    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
-        """Read all records, including deleted records; nothing if `scopes` is empty.
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> ServiceLists:
+        """Read all records of `scopes` and of the connection's entities, in any state.
 
         Raises `ListUnsettled` if a list changed so much that records may be missing.
         """
-        empty = Snapshot(taken_at=at, lists={}, records={})
-        if not set(scopes):
-            return empty
-        read = {each.name: await each.whole() for each in self._lists()}
-        return _merged(empty, at, read)
+        read: dict[str, ListRead] = {}
+        # The service may not have an entity that a row names.
+        unknown = () if self.identity.scope is None else (NotFound,)
+        for name, params in self._lists(self._entities.union(scopes)).items():
+            with suppress(*unknown):
+                read[name] = await self._whole(name, params, least=2 if self._paged else 1)
+        empty = ServiceLists(taken_at=at, lists={}, records={})
+        return require_scopes(_merged(empty, at, read), self._entities)
 
-    def list_of(self, values: Mapping[str, Any]) -> str:  # noqa: ARG002 - as of `Remote`
-        """Return the list that shows new records."""
-        return next(iter(self._fetches()))
-
-    async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
+    async def refresh(self, snapshot: ServiceLists, at: datetime) -> ServiceLists:
         """Read the new records of each list; read the whole list if they can't be determined."""
-        read = {}
-        for each in self._lists():
-            state = snapshot.lists.get(each.name)
-            found = None if state is None else await each.new(state)
-            read[each.name] = found or await each.whole()
+        scopes = [None] if self.identity.scope is None else snapshot.lists
+        read = {
+            name: await self._new(name, params, snapshot.lists.get(name))
+            for name, params in self._lists(scopes).items()
+        }
         return _merged(snapshot, at, read)
 
-    def _lists(self) -> Sequence[CrmList]:
-        return [
-            CrmList(name, fetch, self._known, self._passes, self._page_size, self._largest_page)
-            for name, fetch in self._fetches().items()
-        ]
+    async def _whole(self, name: str, params: Mapping[str, Any], least: int = 2) -> ListRead:
+        """Read a list in at least `least` passes until they cover it.
+
+        A list without pages is read `least` times, because one response may lack a record of the other.
+        """
+        found: dict[str, ServiceRecord] = {}
+        order = ListOrder()
+
+        async def take(page: Page[Any]) -> KeyedRows:
+            order.note(page)
+            rows = self._take(name, page)
+            found.update({known.remote_id: known for known, _ in rows})
+            return [(known.remote_id, mark) for known, mark in rows]
+
+        async def fetch(number: int, size: int) -> Page[Any]:
+            return await self._page(params, number, size)
+
+        label = name if self._paged else f"{self.resource.inbox} of entity {name}"
+        reader = ListReader(fetch, take, self._page_size, label, least, self._largest_page)
+        if self._paged:
+            await reader.until_agreed(self._passes)
+            if not reader.agreed:
+                raise ListUnsettled(label)
+        else:
+            for _ in range(least):  # in sequence: a gateway may merge equal requests in flight
+                await reader.one_pass()
+        size = reader.passes[0].page_size
+        return found, listed(found.values(), page_size=size, newest=order.newest)
+
+    async def _new(
+        self, name: str, params: Mapping[str, Any], before: ListSnapshot | None
+    ) -> ListRead:
+        """Return the records that are new or changed since `before`, or all."""
+        found: dict[str, ServiceRecord] = {}
+
+        async def take(page: Page[Any]) -> KeyedRows:
+            rows = {known.remote_id: known for known, _ in self._take(name, page)}
+            found.update(rows)
+            return [(each, known.fingerprint) for each, known in rows.items()]
+
+        async def fetch(number: int, size: int) -> Page[Any]:
+            return await self._page(params, number, size)
+
+        if before is None or not self._paged:
+            return await self._whole(name, params)
+        new = await new_rows(fetch, take, before)
+        if new is None:
+            return await self._whole(name, params)
+        records = {str(each): found[str(each)] for each in new}
+        return records, replace(before, rows={**before.rows, **new})
+
+    async def _page(self, params: Mapping[str, Any], number: int, size: int) -> Page[Any]:
+        read = getattr(self._reader, self._list_endpoint)
+        if self._paged:
+            page: Page[Any] = await read(**params, page_number=number, page_size=size)
+        else:
+            page = (await read(**params)).as_page(1, size)
+        return page
+
+    def _take(self, name: str, page: Page[Any]) -> list[tuple[ServiceRecord, bytes]]:
+        """Return the records of a page with digests of their items."""
+        page.require_all()  # a row without its key may be the expected record
+        found = []
+        for item in page:
+            mark = hashlib.blake2b(msgspec.json.encode(item), digest_size=16).digest()
+            # Lists are read more than once; reuse the records of unchanged items.
+            if (name, mark) not in self._seen:
+                self._seen[name, mark] = self._known(item, name)
+            found.append((self._seen[name, mark], mark))
+        return found
 
     async def create(
         self, body: Mapping[str, Any], before_send: BeforeSend, on_id: OnId
     ) -> Created:
-        """Create a record and read it back; raise `IdUnconfirmed` if it is not readable or differs.
+        """Create a record; read it back unless the response has everything.
 
         The interface does not show the form of the response, and part of a number is also a number.
+        Raises `IdUnconfirmed` if the record is not readable yet, or differs.
         """
-        made = await self._post(body, before_send)
-        await on_id(str(made.id))
+        send = getattr(self._writer, self.create_endpoint)
+        made = self._created(await send(body, before_send=before_send))
+        if made.number is not None and made.is_standby is not None:
+            return made
+        await on_id(made.remote_id)
         try:
-            record = await self.read(str(made.id))
+            record = await self.read(made.remote_id)
         except BmsError:
             record = None  # the creation succeeded: an error of the read must not report a failure
         endpoint = BY_NAME[self.create_endpoint]
         if record is None:
-            raise IdUnconfirmed(endpoint, str(made.id))
-        if contradicted(
-            self.identity.comparison_digests(body), self.known(record).comparison_fields
-        ):
-            raise IdUnconfirmed(endpoint, str(made.id), "returned the id of a different record")
-        return Created(str(record.id), record.id)
+            raise IdUnconfirmed(endpoint, made.remote_id)
+        known = self.known(record)
+        if contradicted(self.identity.comparison_digests(body), known.comparison_fields):
+            raise IdUnconfirmed(endpoint, made.remote_id, "returned the id of a different record")
+        return Created(known.remote_id, known.number, known.is_standby)
+
+    def _created(self, made: Any) -> Created:
+        """Return the response to a creation."""
+        return Created(str(made.id))
 
     async def read(self, remote_id: str) -> Any | None:
-        """Return the detail of a record."""
+        """Return the detail of a record, None if there is none."""
+        key = remote_id if self.identity.scope else int(remote_id)
         try:
-            return await self._detail(int(remote_id))
+            return (await getattr(self._reader, self._detail_endpoint)(key)).record
         except NotFound:
             return None
 
     def known(self, record: Any) -> ServiceRecord:
         """Return the detail of a record as the record of a list."""
+        return self._known(record, "")
+
+    def _known(self, record: Any, name: str) -> ServiceRecord:  # noqa: ARG002 - lists of an entity name it
+        """Return an item of the list `name`, or a detail, as a record."""
         values = msgspec.structs.asdict(record)
         return ServiceRecord(
-            remote_id=str(record.id),
+            remote_id=str(record.key),
             number=record.id,
             **self.identity.digests(values)._asdict(),
             created_on=record.created_on,
             deleted=bool(values.get("deleted")),
         )
 
-    def _known(self, item: Any, mark: bytes) -> ServiceRecord:
-        # Two passes read the list; reuse the records of unchanged items.
-        if mark not in self._seen:
-            self._seen[mark] = self.known(item)
-        return self._seen[mark]
+
+class Employees(ServiceRemote):
+    """Employees by entity: each list is one response with all employees."""
+
+    resource = EMPLOYEE
+    identity = EMPLOYEE_IDENTITY
+    create_endpoint = "create_employee"
+    _list_endpoint = "list_employees"
+    _detail_endpoint = "read_employee"
+
+    def _lists(self, scopes: Iterable[Any]) -> Mapping[str, Mapping[str, Any]]:
+        entities = sorted({int(each) for each in scopes})
+        return {str(each): {"id_entity": each, "filter": "ALL"} for each in entities}
+
+    def _created(self, made: Any) -> Created:
+        return Created(made.guid_employee, made.id_employee, made.is_standby)
+
+    def _known(self, record: Any, name: str) -> ServiceRecord:
+        values = msgspec.structs.asdict(record)
+        values["id_entity"] = int(name) if name else record.id_entity
+        return ServiceRecord(
+            remote_id=record.guid_employee,
+            number=record.id_employee,
+            is_standby=record.is_standby,
+            **self.identity.digests(values)._asdict(),
+            created_on=record.created_on,
+            values=values,
+        )
 
 
-class Contacts(Crm):
+class Contacts(ServiceRemote):
     """Contacts of the CRM."""
 
-    resource: Resource = contact()
+    resource = contact()
+    identity = contact_identity(resource)
     create_endpoint = "create_contact"
+    _list_endpoint = "list_contacts"
+    _detail_endpoint = "read_contact"
 
-    def __init__(
-        self,
-        reader: Client,
-        writer: Client,
-        settings: OnboardingSettings | None = None,
-        _: Collection[int] = (),
-    ) -> None:
-        settings = settings or OnboardingSettings()
-        own = contact(settings.phone_region)
-        super().__init__(own, contact_identity(own), reader, writer, settings)
+    def _described(self, region: str) -> tuple[Resource, Identity]:
+        own = contact(region)
+        return own, contact_identity(own)
 
-    def _fetches(self) -> Mapping[str, FetchPage]:
+    def _lists(self, scopes: Iterable[Any]) -> Mapping[str, Mapping[str, Any]]:
         # The interface does not show whether filter=ALL includes deleted contacts.
-        return {
-            "contacts (ALL)": lambda number, size: self._reader.list_contacts(
-                filter="ALL", page_number=number, page_size=size
-            ),
-            "contacts (DELETED)": lambda number, size: self._reader.list_contacts(
-                filter="DELETED", page_number=number, page_size=size
-            ),
-        }
-
-    async def _post(self, body: Mapping[str, Any], before_send: BeforeSend) -> CreatedId:
-        return await self._writer.create_contact(body, before_send=before_send)
-
-    async def _detail(self, number: int) -> Any:
-        return (await self._reader.read_contact(number)).record
+        names = ("ALL", "DELETED") if {*scopes} else ()
+        return {f"contacts ({each})": {"filter": each} for each in names}
 
 
-class Consultants(Crm):
+class Consultants(ServiceRemote):
     """Consultants of the CRM, which the service cannot delete."""
 
-    resource: Resource = consultant()
+    resource = consultant()
+    identity = consultant_identity(resource)
     create_endpoint = "create_consultant"
+    _list_endpoint = "list_consultants"
+    _detail_endpoint = "read_consultant"
 
-    def __init__(
-        self,
-        reader: Client,
-        writer: Client,
-        settings: OnboardingSettings | None = None,
-        _: Collection[int] = (),
-    ) -> None:
-        settings = settings or OnboardingSettings()
-        own = consultant(settings.phone_region)
-        super().__init__(own, consultant_identity(own), reader, writer, settings)
+    def _described(self, region: str) -> tuple[Resource, Identity]:
+        own = consultant(region)
+        return own, consultant_identity(own)
 
-    def _fetches(self) -> Mapping[str, FetchPage]:
-        return {
-            "consultants": lambda number, size: self._reader.list_consultants(
-                page_number=number, page_size=size
-            )
-        }
-
-    async def _post(self, body: Mapping[str, Any], before_send: BeforeSend) -> CreatedId:
-        return await self._writer.create_consultant(body, before_send=before_send)
-
-    async def _detail(self, number: int) -> Any:
-        return (await self._reader.read_consultant(number)).record
+    def _lists(self, scopes: Iterable[Any]) -> Mapping[str, Mapping[str, Any]]:
+        return {"consultants": {}} if {*scopes} else {}
 
 
-def _merged(
-    snapshot: Snapshot,
-    at: datetime,
-    read: Mapping[str, tuple[Mapping[str, ServiceRecord], ListState]],
-) -> Snapshot:
+def _merged(snapshot: ServiceLists, at: datetime, read: Mapping[str, ListRead]) -> ServiceLists:
     lists = {name: state for name, (_, state) in read.items()}
     records = {i: known for found, _ in read.values() for i, known in found.items()}
     return snapshot.refreshed(at, lists, records)
 
 
-REMOTES: Final[Mapping[str, type[Employees] | type[Contacts] | type[Consultants]]] = {
+REMOTES: Final[Mapping[str, type[ServiceRemote]]] = {
     remote.resource.name: remote for remote in (Employees, Contacts, Consultants)
 }
 """The classes by name of their resource."""

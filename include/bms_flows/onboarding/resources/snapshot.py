@@ -1,85 +1,63 @@
-"""Snapshot of the service's lists: the records at a given time, without personal data.
+"""What the service listed of a resource at a given time, without personal data.
 
-Planning takes a snapshot for a drop. Later steps read only records that are new since the snapshot,
-and resolve an ambiguous creation by these new records.
+Planning reads the lists for a drop and stores what they showed. Later steps read only records that are
+new since then, and resolve an ambiguous creation by these new records.
 """
 
 import zlib
 from array import array
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
-from typing import Literal, Self
+from typing import Any
 
 import msgspec
 
 from bms_flows.onboarding.resources.evidence import ServiceRecord
-
-End = Literal["start", "end"]
-
-
-class ListState(msgspec.Struct, frozen=True, kw_only=True):
-    """State of a list: fingerprints of its records by remote id."""
-
-    fingerprints: Mapping[str, int]
-    page_size: int = 0
-    """Rows per full page as returned by the service; 0 for a list without pages."""
-    newest: End | None = None
-    """The end of the list at which new records appear, None if unknown."""
-
-    @classmethod
-    def of(
-        cls, records: Iterable[ServiceRecord], page_size: int = 0, newest: End | None = None
-    ) -> Self:
-        """Return the state of a list of `records`."""
-        fingerprints = {known.remote_id: known.fingerprint for known in records}
-        return cls(fingerprints=fingerprints, page_size=page_size, newest=newest)
-
-    def shows(self, known: ServiceRecord) -> bool:
-        """Return whether the list contained an equal record."""
-        return self.fingerprints.get(known.remote_id) == known.fingerprint
+from bms_flows.runtime.list_snapshot import End, ListSnapshot
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The lists of a resource at a given time, by name, and their records by remote id.
+class ServiceLists(msgspec.Struct, frozen=True, kw_only=True):
+    """The lists of a resource by name, and their records by remote id.
 
-    `taken_at` is the database's time before the first request. A stored snapshot contains only the
-    records that may match rows of its drop.
+    `taken_at` is the database's time before the first request. The rows of a list are fingerprints by
+    remote id. What is stored contains only the records that may match rows of its drop.
     """
 
     taken_at: datetime
-    lists: Mapping[str, ListState]
+    lists: Mapping[str, ListSnapshot]
     records: Mapping[str, ServiceRecord]
     rules: str = ""
     """In a stored snapshot, the `rules_version` by which its records were chosen."""
 
     def contains(self, remote_id: str) -> bool:
         """Return whether a list contained a record, changed or not."""
-        return any(remote_id in each.fingerprints for each in self.lists.values())
+        return any(remote_id in each.rows for each in self.lists.values())
 
-    def new_since(self, earlier: "Snapshot | None") -> list[ServiceRecord]:
-        """Return the records that are new or changed since an earlier snapshot.
+    def ids(self, names: Collection[str]) -> set[str]:
+        """Return the remote ids of the named lists."""
+        lists = (self.lists[name] for name in names if name in self.lists)
+        return {str(each) for shown in lists for each in shown.rows}
 
-        Without an earlier snapshot, return all records.
-        """
-        if earlier is None:
-            return list(self.records.values())
+    def new_since(self, earlier: "ServiceLists | None") -> list[ServiceRecord]:
+        """Return the records that are new or changed since `earlier`; all records without it."""
+        lists = () if earlier is None else earlier.lists.values()
         return [
             known
             for known in self.records.values()
-            if not any(each.shows(known) for each in earlier.lists.values())
+            if not any(each.shows(known.remote_id, known.fingerprint) for each in lists)
         ]
 
     def refreshed(
-        self, at: datetime, lists: Mapping[str, ListState], records: Mapping[str, ServiceRecord]
-    ) -> "Snapshot":
+        self, at: datetime, lists: Mapping[str, ListSnapshot], records: Mapping[str, ServiceRecord]
+    ) -> "ServiceLists":
         """Return the snapshot with newer lists and their records."""
-        found = Snapshot(taken_at=at, lists={**self.lists, **lists}, records={})
+        found = ServiceLists(taken_at=at, lists={**self.lists, **lists}, records={})
         merged = {**self.records, **records}
         return msgspec.structs.replace(
             found, records={each: merged[each] for each in merged if found.contains(each)}
         )
 
-    def narrowed(self, digests: Collection[str], remote_ids: Collection[str]) -> "Snapshot":
+    def narrowed(self, digests: Collection[str], remote_ids: Collection[str]) -> "ServiceLists":
         """Return the snapshot with only the records that match `digests` or `remote_ids`, without values."""
         wanted = {
             known.remote_id: msgspec.structs.replace(known, values={})
@@ -88,6 +66,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
             or any(digest in digests for digest in (known.key, *known.other_digests))
         }
         return msgspec.structs.replace(self, records=wanted)
+
+
+def listed(records: Iterable[ServiceRecord], **given: Any) -> ListSnapshot:
+    """Return the snapshot of a list of `records`."""
+    return ListSnapshot({known.remote_id: known.fingerprint for known in records}, **given)
 
 
 class _StoredList(msgspec.Struct, array_like=True):
@@ -107,31 +90,31 @@ class _Stored(msgspec.Struct, array_like=True):
 _DECODER = msgspec.msgpack.Decoder(_Stored)
 
 
-def encode_snapshot(snapshot: Snapshot) -> bytes:
+def encode_lists(snapshot: ServiceLists) -> bytes:
     """Return a snapshot as compressed bytes."""
     lists = {
         name: _StoredList(
-            list(each.fingerprints),
-            array("I", each.fingerprints.values()).tobytes(),
-            each.page_size,
-            each.newest,
+            [str(each) for each in listed.rows],
+            array("I", listed.rows.values()).tobytes(),
+            listed.page_size,
+            listed.newest,
         )
-        for name, each in snapshot.lists.items()
+        for name, listed in snapshot.lists.items()
     }
     stored = _Stored(snapshot.taken_at, lists, list(snapshot.records.values()), snapshot.rules)
     return zlib.compress(msgspec.msgpack.encode(stored), 1)
 
 
-def decode_snapshot(content: bytes) -> Snapshot:
-    """Read a snapshot that `encode_snapshot` wrote."""
+def decode_lists(content: bytes) -> ServiceLists:
+    """Read a snapshot that `encode_lists` wrote."""
     stored = _DECODER.decode(zlib.decompress(content))
     lists = {
-        name: ListState(
-            fingerprints=dict(zip(each.ids, array("I", each.fingerprints), strict=True)),
-            page_size=each.page_size,
-            newest=each.newest,
+        name: ListSnapshot(
+            dict(zip(each.ids, array("I", each.fingerprints), strict=True)),
+            each.page_size,
+            each.newest,
         )
         for name, each in stored.lists.items()
     }
     records = {known.remote_id: known for known in stored.records}
-    return Snapshot(taken_at=stored.taken_at, lists=lists, records=records, rules=stored.rules)
+    return ServiceLists(taken_at=stored.taken_at, lists=lists, records=records, rules=stored.rules)

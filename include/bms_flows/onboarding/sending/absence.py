@@ -22,7 +22,7 @@ import msgspec
 
 from bms.dates import parse_datetime
 from bms_flows.onboarding.ledger.entry import BootTime, Entry
-from bms_flows.onboarding.resources.snapshot import Snapshot
+from bms_flows.onboarding.resources.snapshot import ServiceLists
 
 UNPROVEN: Final = "absence_not_proven"
 """Code: no record shows that the lists are up to date."""
@@ -68,7 +68,7 @@ def learned_offset(own: Iterable[tuple[Entry, str | None]], in_flight: timedelta
 
 
 def up_to_date_until(
-    shown: Snapshot, own: Mapping[str, Entry], clock: BootTime, in_flight: timedelta
+    shown: ServiceLists, own: Mapping[str, Entry], clock: BootTime, in_flight: timedelta
 ) -> dict[str, float]:
     """Return the time since boot until which each list is up to date: that of its latest creation.
 
@@ -91,7 +91,7 @@ def up_to_date_until(
         return earliest if earliest <= clock.seconds else NEVER  # no creation is in the future
 
     return {
-        name: max(map(created, state.fingerprints), default=NEVER)
+        name: max(map(created, map(str, state.rows)), default=NEVER)
         for name, state in shown.lists.items()
     }
 

@@ -30,7 +30,7 @@ from bms_flows.onboarding.resources.evidence import (
 )
 from bms_flows.onboarding.resources.match_rules import MatchRule, rules_version
 from bms_flows.onboarding.resources.remote import Remote, require_scopes
-from bms_flows.onboarding.resources.snapshot import Snapshot
+from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_flows.onboarding.sending import absence
 from bms_flows.onboarding.settings import OnboardingSettings
 
@@ -69,8 +69,8 @@ class ServiceCheck:
         self._remote = remote
         self._settings = settings
         self._owner = owner
-        self._current: Snapshot | None = None
-        self._earlier: dict[int | None, Snapshot | None] = {None: None}
+        self._current: ServiceLists | None = None
+        self._earlier: dict[int | None, ServiceLists | None] = {None: None}
         self._stored_scopes = set[Any]()
         """Scopes of the stored snapshots: records of all of them are compared."""
 
@@ -114,7 +114,7 @@ class ServiceCheck:
         await self._mark_checked(clear, shown)
         return True
 
-    async def _mark_checked(self, rows: Collection[int], shown: Snapshot) -> None:
+    async def _mark_checked(self, rows: Collection[int], shown: ServiceLists) -> None:
         checked = partial(transitions.record_check, owner=self._owner, checked_at=shown.taken_at)
         await self._ledger.change(rows, lambda entry, _: checked(entry))
 
@@ -183,24 +183,18 @@ class ServiceCheck:
             entry, owner=owner, started_at=at, clock=clock, settle=settle, doubt=doubt
         )
 
-    async def _incomplete(self, rows: Rows, shown: Snapshot) -> bool:
+    async def _incomplete(self, rows: Rows, shown: ServiceLists) -> bool:
         """Return whether the lists lack records of the rows' snapshots, or of confirmed creates."""
         clock = self._clock()
         settled = clock.seconds - self._settings.settle_s
-        earlier = {
-            remote_id
-            for each in {entry.snapshot_id for entry, _ in rows.values()}
-            if (snapshot := self._earlier[each]) is not None
-            for name, state in snapshot.lists.items()
-            if name in shown.lists
-            for remote_id in state.fingerprints
-        }
+        snapshots = (self._earlier[entry.snapshot_id] for entry, _ in rows.values())
+        earlier = {i for each in snapshots if each is not None for i in each.ids(shown.lists)}
         confirmed = (
             remote_id
             for remote_id, entry in (await self._ledger.confirmed(clock.boot)).items()
             if (entry.in_flight_until_s or settled) < settled
         )
-        listed = {each for state in shown.lists.values() for each in state.fingerprints}
+        listed = shown.ids(shown.lists)
         lacking, explained = earlier - listed, 0
         for remote_id in absence.sample(lacking.union(confirmed) - listed):
             record = await self._remote.read(remote_id)
@@ -212,11 +206,11 @@ class ServiceCheck:
             explained += remote_id in lacking
         return absence.lacks_most(len(lacking) - explained, len(earlier))
 
-    async def _refreshed(self, rows: Rows) -> tuple[Snapshot, timedelta]:
+    async def _refreshed(self, rows: Rows) -> tuple[ServiceLists, timedelta]:
         shown = await self._refresh(rows)
         return shown, await self._ledger.now() - shown.taken_at
 
-    async def _refresh(self, rows: Rows) -> Snapshot:
+    async def _refresh(self, rows: Rows) -> ServiceLists:
         """Return a snapshot that starts now and contains what is new since the rows' own snapshots."""
         at = await self._ledger.now()
         wanted = {entry.snapshot_id for entry, _ in rows.values()}
@@ -240,7 +234,7 @@ class ServiceCheck:
             self._current = await self._remote.refresh(base, at)
         return self._current
 
-    async def _verdicts(self, rows: Rows, shown: Snapshot) -> dict[int, Verdict]:
+    async def _verdicts(self, rows: Rows, shown: ServiceLists) -> dict[int, Verdict]:
         identity = self._remote.identity
         new = {
             each: _indexed(shown.new_since(self._earlier[each]))
@@ -384,7 +378,7 @@ def _returned(entry: Entry) -> tuple[str, ...]:
     return () if returned_id is None or returned_id in entry.dismissed else (returned_id,)
 
 
-def _earliest(snapshots: Sequence[Snapshot | None]) -> Snapshot | None:
+def _earliest(snapshots: Sequence[ServiceLists | None]) -> ServiceLists | None:
     """Return the earliest of several snapshots, with the lists of all; None if one is missing."""
     known = [each for each in snapshots if each is not None]
     if not known or len(known) < len(snapshots):

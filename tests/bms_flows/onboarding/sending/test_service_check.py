@@ -14,7 +14,7 @@ from bms_flows.onboarding.ledger import decisions
 from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.remote import ScopeUnlisted
-from bms_flows.onboarding.resources.snapshot import ListState, Snapshot
+from bms_flows.onboarding.resources.snapshot import ServiceLists, listed
 from bms_flows.onboarding.sending.service_check import CheckTooSlow
 from bms_flows.onboarding.settings import OnboardingSettings
 from proofs.simulation.clock import now, play
@@ -31,11 +31,11 @@ class Slow(Process):
 
     seconds = 0.0
 
-    async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
+    async def refresh(self, snapshot: ServiceLists, at: datetime) -> ServiceLists:
         await asyncio.sleep(self.seconds)
         return await super().refresh(snapshot, at)
 
-    async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> ServiceLists:
         await asyncio.sleep(self.seconds)
         return await super().read_all(scopes, at)
 
@@ -81,7 +81,7 @@ def test_a_check_slower_than_its_validity_fails_the_task_and_names_the_setting(
 
 def test_a_slow_complete_read_is_followed_by_an_incremental_read() -> None:
     class SlowAtFirst(Slow):
-        async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:
+        async def read_all(self, scopes: Iterable[Any], at: datetime) -> ServiceLists:
             found = await super().read_all(scopes, at)
             self.seconds = 1
             self._service.type_in(person(1), 1)
@@ -100,8 +100,8 @@ def test_a_slow_complete_read_is_followed_by_an_incremental_read() -> None:
 
 def test_a_list_that_is_not_found_is_no_empty_list() -> None:
     class Unlisted(Process):
-        async def read_all(self, scopes: Iterable[Any], at: datetime) -> Snapshot:  # noqa: ARG002 - as its base
-            return Snapshot(taken_at=at, lists={}, records={})
+        async def read_all(self, scopes: Iterable[Any], at: datetime) -> ServiceLists:  # noqa: ARG002 - as its base
+            return ServiceLists(taken_at=at, lists={}, records={})
 
     async def main() -> None:
         ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
@@ -188,7 +188,7 @@ def emptied(people: int, *, readable: bool) -> tuple[MemoryLedger, Emptied]:
         service.type_in(person(n), n)
     shown = [each.known for each in SimulatedService.listed(service)]
     ledger.add(
-        person(1), snapshot=Snapshot(taken_at=now(), lists={"1": ListState.of(shown)}, records={})
+        person(1), snapshot=ServiceLists(taken_at=now(), lists={"1": listed(shown)}, records={})
     )
     return ledger, service
 
@@ -254,7 +254,7 @@ def test_one_refresh_checks_all_rows_of_a_chunk() -> None:
     class Counted(Process):
         refreshes = 0
 
-        async def refresh(self, snapshot: Snapshot, at: datetime) -> Snapshot:
+        async def refresh(self, snapshot: ServiceLists, at: datetime) -> ServiceLists:
             self.refreshes += 1
             return await super().refresh(snapshot, at)
 

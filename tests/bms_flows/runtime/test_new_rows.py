@@ -1,4 +1,4 @@
-"""Incremental reads of a CRM list: new records are found at its end with few requests."""
+"""New rows of a list: they are found at its end with few requests."""
 
 import asyncio
 from dataclasses import dataclass, field, replace
@@ -11,10 +11,10 @@ from bms.endpoints import BY_NAME
 from bms.errors import Forbidden, Refused
 from bms.records import ContactItem
 from bms.responses import Page
-from bms_flows.onboarding.resources.crm_list import CrmList
-from bms_flows.onboarding.resources.evidence import ServiceRecord
-from bms_flows.onboarding.resources.snapshot import ListState
 from bms_flows.runtime.coverage import Key
+from bms_flows.runtime.list_reader import FetchPage, ListReader
+from bms_flows.runtime.list_snapshot import KeyedRows, ListOrder, ListSnapshot
+from bms_flows.runtime.new_rows import new_rows
 
 LISTS = BY_NAME["list_contacts"]
 ORDERS = {
@@ -92,12 +92,32 @@ class Crm:
             total_pages=announced,
         )
 
-    @property
-    def list(self) -> CrmList:
-        return CrmList("contacts", self.fetch, known, 3, 10, self.largest)
+    async def whole(self) -> ListSnapshot:
+        return await whole(self.fetch, self.largest)
 
-    async def whole(self) -> ListState:
-        return (await self.list.whole())[1]
+    async def new(self, before: ListSnapshot) -> dict[Key, str] | None:
+        return await new_rows(self.fetch, take, before)
+
+
+async def whole(fetch: FetchPage, largest: int) -> ListSnapshot:
+    """Read the whole list; return its rows, and where it shows new rows."""
+    order, rows = ListOrder(), dict[Key, str]()
+
+    async def note(page: Page[Any]) -> KeyedRows:
+        order.note(page)
+        taken = await take(page)
+        rows.update(taken)
+        return taken
+
+    reader = ListReader(fetch, note, 10, largest=largest)
+    await reader.until_agreed(3)
+    assert reader.agreed
+    return ListSnapshot(rows, reader.passes[0].page_size, order.newest)
+
+
+async def take(page: Page[Any]) -> KeyedRows:
+    """Return the e-mail address of each row, which every edit changes."""
+    return [(item.id, item.email) for item in page]
 
 
 def replace_item(item: ContactItem) -> ContactItem:
@@ -108,10 +128,6 @@ def replace_item(item: ContactItem) -> ContactItem:
         created_on=item.created_on,
         modified_on=item.modified_on,
     )
-
-
-def known(item: Any, _: bytes) -> ServiceRecord:
-    return ServiceRecord(remote_id=str(item.id), number=item.id, key=item.email)
 
 
 def filled(rows: int = 45, **given: Any) -> Crm:
@@ -126,7 +142,7 @@ async def test_two_requests_show_that_a_list_has_no_new_records(order: str) -> N
     crm = filled(order=order)
     state = await crm.whole()
     crm.calls = 0
-    assert await crm.list.new(state) == ({}, state)
+    assert await crm.new(state) == {}
     ends = 2 if order.endswith("desc") else 1
     assert crm.calls == 2 * ends
 
@@ -136,15 +152,13 @@ async def test_two_requests_show_that_a_list_has_no_new_records(order: str) -> N
 async def test_new_records_at_the_end_of_the_list_are_found(order: str, new: int) -> None:
     crm = filled(order=order)
     state = await crm.whole()
-    numbers = {str(crm.add()) for _ in range(new)}
+    numbers = {crm.add() for _ in range(new)}
     crm.calls = 0
-    answer = await crm.list.new(state)
-    assert answer is not None
-    found, later = answer
+    found = await crm.new(state)
+    assert found is not None
     assert found.keys() == numbers
-    assert later.fingerprints.keys() == state.fingerprints.keys() | numbers
     assert crm.calls <= 2 * (new // 10 + 5)
-    assert await crm.list.new(later) == ({}, later)
+    assert await crm.new(replace(state, rows=state.rows | found)) == {}
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -154,23 +168,23 @@ async def test_an_unexplained_count_requires_a_complete_read(
     crm = filled(order=order)
     state = await crm.whole()
     del crm.items[crm.random.choice(sorted(crm.items))]
-    assert await crm.list.new(state) is None
+    assert await crm.new(state) is None
     crm.add()
-    assert await crm.list.new(state) is None
+    assert await crm.new(state) is None
 
 
 async def test_a_list_without_an_order_is_read_completely() -> None:
     crm = filled(order="name")
     state = await crm.whole()
     assert state.newest is None
-    assert await crm.list.new(state) is None
+    assert await crm.new(state) is None
 
 
 async def test_a_new_record_with_a_lower_id_requires_a_complete_read() -> None:
     crm = filled()
     state = await crm.whole()
     crm.add(crm.random.choice(sorted(crm.items)) + 1)
-    assert await crm.list.new(state) is None
+    assert await crm.new(state) is None
 
 
 @pytest.mark.parametrize("order", ["id", "id_desc", "name"])
@@ -179,14 +193,14 @@ async def test_a_list_of_one_page_needs_one_request(order: str) -> None:
     state = await crm.whole()
     number = crm.add()
     del crm.items[min(crm.items)]
-    assert await crm.list.new(state) is None, "one came and one went"
+    assert await crm.new(state) is None, "one came and one went"
     crm = filled(8, order=order)
     state = await crm.whole()
     number = crm.add()
     crm.calls = 0
-    answer = await crm.list.new(state)
+    answer = await crm.new(state)
     assert answer is not None
-    assert answer[0].keys() == {str(number)}
+    assert answer.keys() == {number}
     assert crm.calls == 2
 
 
@@ -195,9 +209,9 @@ async def test_edited_records_at_the_end_of_the_list_are_found_in_their_current_
     state = await crm.whole()
     newest = max(crm.items)
     crm.edit(newest)
-    answer = await crm.list.new(state)
+    answer = await crm.new(state)
     assert answer is not None
-    assert [each.key for each in answer[0].values()] == [crm.items[newest].email]
+    assert answer == {newest: crm.items[newest].email}
 
 
 async def test_ids_reused_by_a_restored_service_are_recognized_as_other_records() -> None:
@@ -209,9 +223,9 @@ async def test_ids_reused_by_a_restored_service_are_recognized_as_other_records(
     for number in reused:
         crm.add(number)
         crm.edit(number)
-    answer = await crm.list.new(state)
+    answer = await crm.new(state)
     assert answer is not None
-    assert answer[0].keys() == {str(number) for number in reused}
+    assert answer.keys() == {*reused}
 
 
 @pytest.mark.parametrize("refuses", [True, False])
@@ -220,12 +234,12 @@ async def test_the_largest_page_size_that_the_service_gives_is_used_and_remember
 ) -> None:
     crm = filled(100, page_size_max=10, refuses=refuses, largest=50)
     state = await crm.whole()
-    assert (len(state.fingerprints), state.page_size) == (100, 10)
+    assert (len(state.rows), state.page_size) == (100, 10)
     number = crm.add()
     crm.calls = 0
-    answer = await crm.list.new(state)
+    answer = await crm.new(state)
     assert answer is not None
-    assert answer[0].keys() == {str(number)}
+    assert answer.keys() == {number}
     assert crm.calls <= 6
     assert (await filled(100, largest=50).whole()).page_size == 50
 
@@ -236,7 +250,7 @@ async def test_a_total_of_pages_that_the_service_does_not_give_hides_no_record(
     rows: int, most: int
 ) -> None:
     crm = filled(rows, page_size_max=most, announces="asked", largest=50)
-    assert len((await crm.whole()).fingerprints) == rows
+    assert len((await crm.whole()).rows) == rows
 
 
 @pytest.mark.parametrize("order", KNOWN_ORDERS)
@@ -244,9 +258,9 @@ async def test_a_total_of_pages_that_is_rounded_down_hides_no_new_record(order: 
     crm = filled(20, order=order, announces="rounded down")
     state = await crm.whole()
     new = {crm.add() for _ in range(7)}
-    answer = await crm.list.new(state)
+    answer = await crm.new(state)
     assert answer is not None
-    assert answer[0].keys() == {str(number) for number in new}
+    assert answer.keys() == new
 
 
 async def test_edits_of_many_records_hide_no_new_record() -> None:
@@ -258,21 +272,19 @@ async def test_edits_of_many_records_hide_no_new_record() -> None:
     del crm.items[oldest]
     for number in others:
         crm.edit(number)
-    answer = await crm.list.new(state)
-    assert answer is None or str(new) in answer[0]
-    assert str(new) in (await crm.whole()).fingerprints
+    answer = await crm.new(state)
+    assert answer is None or new in answer
+    assert new in (await crm.whole()).rows
 
 
 async def test_a_refusal_that_is_not_about_the_page_size_is_raised() -> None:
     async def forbidden(_number: int, _size: int) -> Page[Any]:
         raise Forbidden(LISTS, "forbidden", status=403)
 
-    refused = CrmList("contacts", forbidden, known, 3, 100, 1000)
     with pytest.raises(Forbidden):
-        await refused.whole()
-    state = ListState(fingerprints={}, page_size=100)
+        await whole(forbidden, 1000)
     with pytest.raises(Forbidden):
-        await refused.new(state)
+        await new_rows(forbidden, take, ListSnapshot({}, 100))
 
 
 @pytest.mark.parametrize("past_end", ["empty", "refused", "last_page"])
@@ -281,7 +293,7 @@ async def test_a_list_that_shrank_by_a_page_is_read_again_completely(past_end: s
     state = await crm.whole()
     for number in sorted(crm.items)[20:]:
         del crm.items[number]
-    assert await crm.list.new(state) is None
+    assert await crm.new(state) is None
 
 
 @pytest.mark.parametrize("stale_first", [True, False])
@@ -298,9 +310,9 @@ async def test_a_record_missing_from_one_of_two_lists_is_found(stale_first: bool
         begun += page == len(stale.items) // size + 1  # each reading begins with the last page
         return await replicas[begun - 1].fetch(page, size)
 
-    answer = await CrmList("contacts", fetch, known, 3, 10, 10).new(state)
+    answer = await new_rows(fetch, take, state)
     assert answer is not None
-    assert answer[0].keys() == {str(number)}
+    assert answer.keys() == {number}
 
 
 @pytest.mark.parametrize("seed", range(300))
@@ -318,7 +330,7 @@ def test_no_new_record_is_missed_whatever_happened_meanwhile(seed: int) -> None:
             random=random,
         )
         state = await crm.whole()
-        assert state.fingerprints.keys() == {str(number) for number in crm.items}
+        assert state.rows.keys() == crm.items.keys()
         before: set[Key] = set(crm.items)
         for _ in range(random.choice((5, 40, 400))):
             act = random.choice(("add", "add", "edit", "delete"))
@@ -328,8 +340,8 @@ def test_no_new_record_is_missed_whatever_happened_meanwhile(seed: int) -> None:
                 crm.edit(random.choice(list(crm.items)))
             elif act == "delete" and crm.items and random.random() < 0.1:
                 del crm.items[random.choice(list(crm.items))]
-        answer = await crm.list.new(state)
+        answer = await crm.new(state)
         if answer is not None:
-            assert {str(each) for each in crm.items.keys() - before} <= answer[0].keys()
+            assert crm.items.keys() - before <= answer.keys()
 
     asyncio.run(main())

@@ -14,7 +14,7 @@ from bms_flows.onboarding.planning.view import match_keys_of
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.match_rules import Identity, rules_version
 from bms_flows.onboarding.resources.remote import Remote
-from bms_flows.onboarding.resources.snapshot import Snapshot
+from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_flows.onboarding.settings import OnboardingSettings
 
 
@@ -26,7 +26,7 @@ def scopes_of(identity: Identity, sheet: Sheet) -> frozenset[Any]:
 
 
 @dataclass(frozen=True)
-class DropSnapshots:
+class DropLists:
     """The snapshots of one drop."""
 
     engine: Engine
@@ -36,19 +36,19 @@ class DropSnapshots:
     drop_id: int
     sheet: Sheet
 
-    async def take(self) -> Snapshot:
+    async def take(self) -> ServiceLists:
         """Read all lists that rows are compared with."""
         at = await self.ledger.now()
         return await self.remote.read_all(scopes_of(self.remote.identity, self.sheet), at)
 
-    async def refresh(self) -> Snapshot:
+    async def refresh(self) -> ServiceLists:
         """Return the latest stored snapshot plus new records; take a snapshot if none is stored."""
         stored = await self._latest()
         if stored is None:
             return await self.take()
         return await self.remote.refresh(stored[1], await self.ledger.now())
 
-    async def reuse(self) -> tuple[Snapshot, int | None]:
+    async def reuse(self) -> tuple[ServiceLists, int | None]:
         """Return the latest stored snapshot and its number if it is recent, else a refreshed one and None.
 
         Lists of employees are always read again: each is one request, and what they show of managers
@@ -62,7 +62,7 @@ class DropSnapshots:
                 return snapshot, number
         return await self.refresh(), None
 
-    async def save(self, snapshot: Snapshot, remote_ids: Collection[str]) -> int:
+    async def save(self, snapshot: ServiceLists, remote_ids: Collection[str]) -> int:
         """Store a snapshot with the records that may match the rows; return its number."""
         identity = self.remote.identity
         narrowed = msgspec.structs.replace(
@@ -73,7 +73,7 @@ class DropSnapshots:
             snapshot_store.save, self.engine, identity.resource, self.drop_id, narrowed
         )
 
-    async def _latest(self) -> tuple[int, Snapshot] | None:
+    async def _latest(self) -> tuple[int, ServiceLists] | None:
         """Return the latest stored snapshot, None if other match rules chose its records."""
         stored = await asyncio.to_thread(snapshot_store.latest, self.engine, self.drop_id)
         current = rules_version(self.remote.resource.region)
