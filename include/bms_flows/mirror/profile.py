@@ -34,6 +34,8 @@ def mirror_profile(
     only_read = {*resource.only_read}
     conditions = {"new": UNKNOWN, "new read": f"{UNKNOWN} and a._detailed"}
     conditions["deleted"] = f"{KNOWN} and a.deleted and not b.deleted"
+    for name in resource.flags:
+        conditions[f"{name}.flag"] = f'{KNOWN} and a."{name}" <> b."{name}"'
     for name in columns:
         conditions[f"{name}.lost"] = f'a."{name}" is null and b."{name}" is not null'
         read = " and a._detailed" if name in only_read else ""
@@ -43,6 +45,8 @@ def mirror_profile(
     profile.add("invalid", quarantined, rows_read)
     profile.add(REMOVED, removed, current)
     profile.add("deleted", found["deleted"], current)
+    for name in resource.flags:
+        profile.add(f"{name}.flag", found[f"{name}.flag"], current)
     lost = [name for name in columns if found[f"{name}.lost"]]
     filled = changes.filled(connection, resource.table, lost) if lost else {}
     for name in columns:

@@ -106,6 +106,14 @@ MEASURES: Final[Mapping[str, Measure]] = {
     "changed": Measure(
         "many_changed", "changed in {found} of {of} rows", usual=0.002, strength=100
     ),
+    "flag": Measure(
+        "many_changed",
+        "changed in {found} of {of} rows",
+        usual=0.02,
+        strength=50,
+        least=20,
+        steps=False,
+    ),
     **dict.fromkeys(NEW_EMPTY, EMPTY),
 }
 """Measures by name; a measure of a field is named `field.measure`."""

@@ -66,6 +66,19 @@ def test_a_list_that_marks_all_rows_as_deleted_is_held(sandbox: Sandbox, mirror:
     assert mirror.rows("bms.contact", "not deleted") == []
 
 
+def test_a_service_that_ignores_the_filter_of_a_flag_s_list_is_held(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    sandbox.fill(contacts=120)
+    mirror.run(asked=LIST_ONLY)
+    before = mirror.places()
+    sandbox.set_dialect(ignored_parameters=["list_contacts.filter"])
+    with pytest.raises(LoadHeld, match=r"many_changed \(_assigned"):
+        mirror.run(asked=LIST_ONLY)
+    assert mirror.places() == before
+    assert mirror.run(asked=ACCEPTED)["changed"] > 20
+
+
 def test_an_acceptance_covers_only_what_the_latest_run_was_held_for(
     sandbox: Sandbox, mirror: Mirror
 ) -> None:
