@@ -199,7 +199,9 @@ class _Planner:
                         values[row.line],
                         row.key,
                         row.known,
-                        creates=row.action is Action.CREATE,
+                        # Under review for its address only, a row may be another owner of it.
+                        creates=row.action is Action.CREATE
+                        or row.reason == "same_email_other_name",
                     )
                     for row in rows
                     if row.key

@@ -14,6 +14,7 @@ from bms.records import Employee
 from bms_flows.onboarding.resources.addresses import email_address
 from bms_flows.onboarding.resources.contact import person_name
 from bms_flows.onboarding.resources.description import Columns, Field, Kind, Resource
+from bms_flows.onboarding.resources.loose import loose_name
 from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, normalize, plain
 
 sent = Columns(Employee)
@@ -276,6 +277,12 @@ EMPLOYEE_IDENTITY = Identity(
             [person_name, plain("start_date")],
         ),
         MatchRule(
+            ("start_date", "first_name", "last_name"),
+            "never",
+            "same_person_other_key",
+            [plain("start_date"), loose_name],
+        ),
+        MatchRule(
             ("last_name", "first_name", "payroll_number"),
             "never",
             "same_name_and_number",
@@ -288,9 +295,11 @@ EMPLOYEE_IDENTITY = Identity(
             [person_name, work_address],
         ),
         MatchRule(("social_security_number",), "never", "same_social_security_number", [nir]),
+        # A name typed with an error is another name; the address was usually made from the right one.
+        MatchRule(("business_email",), "never", "same_email_other_name", [work_address]),
     ],
 )
 """The payroll number identifies an employee within an entity. A reviewer decides on records with the
 number in another form, the same name and start date, the same name and number in another entity, the
-same name and e-mail address at work, or the same social security number.
+same e-mail address at work, or the same social security number.
 """

@@ -18,7 +18,7 @@ import phonenumbers
 
 from bms.dates import parse_date
 
-_KEYS: Final = "3"
+_KEYS: Final = "4"
 """Version of the match keys; raise it when they change within a release."""
 
 Extractor = Callable[[Mapping[str, Any]], str | Collection[str] | None]

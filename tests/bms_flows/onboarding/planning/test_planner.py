@@ -298,6 +298,7 @@ def test_a_file_that_gives_a_listed_person_the_address_of_another_is_ambiguous(
     [
         ({"last_name": "Girard", "business_email": "g@x.example"}, "same_name_and_email"),
         ({"social_security_number": "2 84 05 78 006 084 91"}, "same_social_security_number"),
+        ({"last_name": "Girar", "business_email": "g@x.example"}, "same_email_other_name"),
     ],
 )
 def test_a_likely_person_under_another_number_goes_to_review(
@@ -305,6 +306,7 @@ def test_a_likely_person_under_another_number_goes_to_review(
 ) -> None:
     view = PlanningView({}, {}, [known(50, start_date=date(2020, 1, 6), **shared)])
     typed = {name: text.replace(" ", "").upper() for name, text in shared.items()}
+    typed |= {"last_name": "GIRARD"} if shared.get("last_name") == "Girar" else {}
     [row] = planned(view, values(50, payroll_number="0099", **typed)).rows
     assert (row.action, row.reason, row.candidates) == (Action.REVIEW, code, ("g",))
 

@@ -1,0 +1,187 @@
+"""French persons as a company's service lists them, and as an HR user types them again with errors.
+
+Imports nothing of the project, so that the generator can't share a mistake with the match rules.
+"""
+
+import random
+import unicodedata
+from collections.abc import Callable, Mapping
+from datetime import date, timedelta
+from typing import Any, Final
+
+Person = dict[str, Any]
+Typing = Callable[[Person, random.Random], None]
+
+_FIRST: Final = """
+Marie Jean Pierre Michel André Philippe Nathalie Isabelle Sylvie Catherine Françoise Nicolas
+Julien Thomas Camille Léa Manon Chloé Emma Inès Sarah Laura Aurélie Émilie Céline Élodie Stéphanie
+Sandrine Véronique François Frédéric Sébastien Christophe Laurent Olivier Stéphane Jérôme Cédric
+Benoît Mathieu Loïc Gaëlle Mohamed Karim Fatima Yasmine Jean-Pierre Jean-François Marie-Claude
+Anne-Sophie Marie-Hélène Hugo Lucas Théo Raphaël Zoé Noé Maël Anaïs
+"""
+_LAST: Final = """
+Martin Bernard Thomas Petit Robert Richard Durand Dubois Moreau Laurent Simon Michel Lefèvre Leroy
+Roux David Bertrand Morel Fournier Girard Bonnet Dupont Lambert Fontaine Rousseau Vincent Müller
+Lefebvre Guérin Boyer Garnier Chevalier François Legrand Gauthier García Perrin Robin Clément
+Morin Nicolas Henry Roussel Mathieu Gautier Masson Marchand Duval Denis Dumont Marie Lemaire Noël
+Meyer
+"""
+_STARTS: Final = """
+Bar Beau Bel Ber Bou Cas Cha Cor Cour Del Des Fer For Gau Gra Hé La Le Mal Mar Mon Pel Por Quer Ri
+Ro Sé Ta Val Ver
+"""
+_MIDDLES: Final = """
+a be di gnon la li mé na ni ra ri sse ta to vi
+"""
+_ENDS: Final = """
+beau chard court det dier gnac gnard lac las let lier lin mont nard net nier not quet rand rel ret
+rier son teau thier ton vel vert ville zac
+"""
+FIRST, LAST, STARTS, MIDDLES, ENDS = (
+    tuple(words.split()) for words in (_FIRST, _LAST, _STARTS, _MIDDLES, _ENDS)
+)
+COMPANIES: Final = (
+    "Ateliers Méca-Précision", "Crédit Rhodanien", "Énergie & Réseaux", "Groupe Bélier", "Hôtels de la Côte",
+    "Laboratoires Théraphène", "Mutuelle du Léman", "Transports Gévaudan", "Verrerie de Saône", "Optique Fréjus",
+)  # fmt: skip
+KEYBOARD: Final = dict(zip("aeiontrlud", "zroibrtmys", strict=True))
+COMMON: Final = 0.25
+"""Share of persons with one of the common last names; other names are rare."""
+
+SHARED: Final = 0.02
+"""Share of persons with one of 60 shared mailboxes."""
+
+
+def person(draws: random.Random, number: int) -> Person:
+    """Return a person with the fields of employees, contacts and consultants."""
+    first = draws.choice(FIRST)
+    last = draws.choice(LAST) if _happens(draws, COMMON) else _rare(draws)
+    born = date(1960, 1, 1) + timedelta(days=draws.randrange(15_000))
+    domain = draws.choice(("societe.example", "client.example", "groupe.example"))
+    # Two persons of one name have two addresses.
+    address = f"{_ascii(first)}.{_ascii(last)}{number}@{domain}".lower().replace(" ", "")
+    if _happens(draws, SHARED):
+        address = f"accueil{draws.randrange(20)}@{domain}"
+    mobile = f"+336{draws.randrange(10**8):08d}"
+    return {
+        "first_name": first,
+        "last_name": last,
+        "payroll_number": f"{number:06d}",
+        "id_entity": 1,
+        "start_date": (date(2015, 1, 5) + timedelta(days=draws.randrange(4_000))).isoformat(),
+        "birth_date": born.isoformat(),
+        "birth_year": born.year,
+        "business_email": address,
+        "business_mobile_phone": mobile,
+        "email": address if _happens(draws, 0.9) else None,
+        "phone_mobile_number": mobile if _happens(draws, 0.7) else None,
+        "imported_company_name": draws.choice(COMPANIES) + draws.choice(("", " SA", " SAS")),
+    }
+
+
+def _rare(draws: random.Random) -> str:
+    middle = draws.choice(MIDDLES) if _happens(draws, 0.6) else ""
+    name = draws.choice(STARTS) + middle + draws.choice(ENDS)
+    particle = draws.choice(("Le ", "de ")) if _happens(draws, 0.05) else ""
+    return particle + name
+
+
+def _happens(draws: random.Random, share: float) -> bool:
+    return draws.random() < share
+
+
+def _ascii(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text)
+    return "".join(char for char in plain if not unicodedata.combining(char))
+
+
+def _letters(field: str, change: Callable[[str, int], str]) -> Typing:
+    def typed(given: Person, draws: random.Random) -> None:
+        text = str(given[field])
+        given[field] = change(text, draws.randrange(1, max(2, len(text) - 2)))
+
+    return typed
+
+
+def _as(field: str, change: Callable[[str], str]) -> Typing:
+    def typed(given: Person, _: random.Random) -> None:
+        if given.get(field):
+            given[field] = change(str(given[field]))
+
+    return typed
+
+
+def _all(*changes: Typing) -> Typing:
+    def typed(given: Person, draws: random.Random) -> None:
+        for change in changes:
+            change(given, draws)
+
+    return typed
+
+
+def _other_number(given: Person, draws: random.Random) -> None:
+    given["payroll_number"] = f"{draws.randrange(500_000, 900_000)}"
+
+
+def _other_mobile(given: Person, draws: random.Random) -> None:
+    for field in ("business_mobile_phone", "phone_mobile_number"):
+        given[field] = f"06{draws.randrange(10**8):08d}" if given[field] else None
+
+
+def _other_address(given: Person, draws: random.Random) -> None:
+    other = f"{_ascii(given['first_name'])[0]}{_ascii(given['last_name'])}{draws.randrange(99)}@poste.example"
+    for field in ("business_email", "email"):
+        given[field] = other.lower().replace(" ", "") if given[field] else None
+
+
+def _swapped_names(given: Person, _: random.Random) -> None:
+    given["first_name"], given["last_name"] = given["last_name"], given["first_name"]
+
+
+def _swap(text: str, at: int) -> str:
+    return text[:at] + text[at : at + 2][::-1] + text[at + 2 :]
+
+
+def _address(change: Callable[[str], str]) -> Typing:
+    return _all(_as("email", change), _as("business_email", change))
+
+
+def _mobile(change: Callable[[str], str]) -> Typing:
+    return _all(_as("phone_mobile_number", change), _as("business_mobile_phone", change))
+
+
+ERRORS: Final[Mapping[str, Typing]] = {
+    "two letters of the last name swapped": _letters("last_name", _swap),
+    "a letter of the last name missing": _letters("last_name", lambda text, at: text[:at] + text[at + 1 :]),
+    "a letter of the last name doubled": _letters("last_name", lambda text, at: text[:at] + text[at - 1 :]),
+    "the key beside, in the first name": _letters(
+        "first_name", lambda text, at: text[:at] + KEYBOARD.get(text[at].lower(), "e") + text[at + 1 :]
+    ),
+    "accents missing": _all(_as("last_name", _ascii), _as("first_name", _ascii)),
+    "names in capitals": _all(_as("last_name", str.upper), _as("first_name", str.upper)),
+    "hyphens as spaces": _all(
+        _as("last_name", lambda text: text.replace("-", " ")),
+        _as("first_name", lambda text: text.replace("-", " ")),
+    ),
+    "particle joined to the name": _as("last_name", lambda text: text.replace(" ", "").capitalize()),
+    "first and last name swapped": _swapped_names,
+    "another last name (married)": lambda given, draws: given.update(last_name=_rare(draws)),
+    "start date a day later": _as(
+        "start_date", lambda text: (date.fromisoformat(text) + timedelta(days=1)).isoformat()
+    ),
+    "zeros of the payroll number missing": _as("payroll_number", lambda text: text.lstrip("0")),
+    "e-mail address in capitals": _address(str.upper),
+    "two letters of the e-mail address swapped": _address(lambda text: _swap(text, 2)),
+    "mobile phone in another form": _mobile(lambda text: f"0{text[3:4]} " + " ".join(text[n : n + 2] for n in (4, 6, 8, 10))),
+    "two digits of the mobile phone swapped": _mobile(lambda text: _swap(text, 8)),
+    "company without its legal form": _as("imported_company_name", lambda text: text.removesuffix(" SAS").removesuffix(" SA")),
+}  # fmt: skip
+"""What an HR user types otherwise than the service has it."""
+LOST: Final[Mapping[str, Typing]] = {
+    "nothing else": _all(),
+    "another payroll number": _other_number,
+    "another address": _other_address,
+    "another mobile phone": _other_mobile,
+    "another number, address and mobile phone": _all(_other_number, _other_address, _other_mobile),
+}
+"""What has really changed in addition, so that it can't identify the person."""

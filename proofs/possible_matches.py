@@ -1,0 +1,150 @@
+"""Precision and recall of the match rules on French persons who are typed again with errors.
+
+python -m proofs.possible_matches > proofs/results/possible_matches.md
+"""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from bms.records import ConsultantItem, ContactItem, EmployeeItem
+from bms.records.declaration import Record
+from bms_flows.onboarding.planning.matching import Match, by_rules
+from bms_flows.onboarding.resources.consultant import consultant, consultant_identity
+from bms_flows.onboarding.resources.contact import contact, contact_identity
+from bms_flows.onboarding.resources.employee import EMPLOYEE_IDENTITY
+from bms_flows.onboarding.resources.evidence import ServiceRecord
+from bms_flows.onboarding.resources.match_rules import Identity
+from proofs.persons import ERRORS, LOST, Person, person
+from tests.support.published import stamp
+
+RESOURCES: Final[Mapping[str, tuple[Identity, type[Record]]]] = {
+    "employee": (EMPLOYEE_IDENTITY, EmployeeItem),
+    "contact": (contact_identity(contact()), ContactItem),
+    "consultant": (consultant_identity(consultant()), ConsultantItem),
+}
+
+
+class Service:
+    """The records of a list, with the fields that the list shows."""
+
+    def __init__(self, resource: str, persons: Sequence[Person]) -> None:
+        self.identity, item = RESOURCES[resource]
+        shown = {"id_entity", *item.__struct_fields__}
+        self.by_digest: dict[str, list[ServiceRecord]] = defaultdict(list)
+        for number, each in enumerate(persons):
+            digests = self.identity.digests({name: each.get(name) for name in shown})
+            record = ServiceRecord(remote_id=str(number), **digests._asdict())
+            for digest in {digests.key, *digests.other_digests} - {None}:
+                self.by_digest[str(digest)].append(record)
+
+    def match(self, typed: Person) -> Match:
+        """Match a typed row as the planner does."""
+        rules = self.identity.rules_by_digest(typed)
+        return by_rules(self.by_digest, rules, self.identity.comparison_digests(typed), but=())
+
+
+def outcome(found: Match, number: int | None) -> str:
+    """Return what becomes of a row whose person has the record `number`, or none."""
+    if found.known is not None:
+        return "matched" if found.known.remote_id == str(number) else "wrong"
+    if found.candidates:
+        return "asked" if str(number) in found.candidates else "false"
+    return "created"
+
+
+def measure(resource: str, count: int = 4_000, seed: int = 1) -> dict[str, Counter[str]]:
+    """Return the outcomes of persons typed again, by error, and of persons who are new."""
+    draws = random.Random(f"{resource} {seed}")  # noqa: S311 - generated data
+    persons = [person(draws, number) for number in range(1, count + 1)]
+    service = Service(resource, persons)
+    found: dict[str, Counter[str]] = {}
+    for lost, change in LOST.items():
+        for error, typing in ERRORS.items():
+            outcomes: Counter[str] = Counter()
+            for number in draws.sample(range(count), count // 10):
+                typed = dict(persons[number])
+                typing(typed, draws)
+                if typed == persons[number]:
+                    continue  # nothing to mistype, such as an accent
+                change(typed, draws)
+                outcomes[outcome(service.match(typed), number)] += 1
+            found[f"{error}; {lost}"] = outcomes
+    new = (person(draws, count + number) for number in range(1, count + 1))
+    found["new persons"] = Counter(outcome(service.match(each), None) for each in new)
+    return found
+
+
+def recall(outcomes: Counter[str]) -> float:
+    """Return the share of persons that are matched or shown to a reviewer."""
+    return (outcomes["matched"] + outcomes["asked"]) / max(1, outcomes.total())
+
+
+def total(found: Mapping[str, Counter[str]], lost: str) -> Counter[str]:
+    """Return the outcomes of all errors together with what was lost in addition."""
+    return sum((found[f"{error}; {lost}"] for error in ERRORS), Counter())
+
+
+def precision(found: Mapping[str, Counter[str]], lost: str) -> float:
+    """Return the share of recognized rows that are the person, in a file with as many new persons."""
+    again, new = total(found, lost), found["new persons"]
+    scale = again.total() / new.total()
+    wrong = again["wrong"] + again["false"] + scale * (new["wrong"] + new["false"])
+    right = again["matched"] + again["asked"]
+    return right / max(1, right + wrong)
+
+
+def row(cells: Sequence[object]) -> str:
+    """Return a row of a Markdown table."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent."""
+    return f"{100 * share:.1f}".removesuffix(".0")
+
+
+def main() -> None:
+    """Print the page."""
+    found = {resource: measure(resource) for resource in RESOURCES}
+    print("# Possible matches of persons typed again\n")
+    print(
+        "Each row of a file is a person whom the service has, typed again with one error, or a new"
+        f" person. {stamp()}\n"
+    )
+    print("Recall: rows that match their record or go to review with it, %. Precision: such rows")
+    print(
+        "among all rows that match or go to review, in a file with as many new persons, %. Each cell"
+    )
+    print("has recall and precision.\n")
+    print(row(["Also changed", *found]))
+    print(row(["---", *["--:" for _ in found]]))
+    for lost in LOST:
+        both = (
+            f"{percent(recall(total(each, lost)))}, {percent(precision(each, lost))}"
+            for each in found.values()
+        )
+        print(row([lost, *both]))
+    news = [each["new persons"] for each in found.values()]
+    print(row(["new persons sent to review, %", *(percent(n["false"] / n.total()) for n in news)]))
+    print(
+        row(["new persons taken for another, %", *(percent(n["wrong"] / n.total()) for n in news)])
+    )
+    print(
+        "\nRecall by error, %: with nothing else changed, and with another payroll number, address"
+    )
+    print("and mobile phone.\n")
+    print(row(["Error", *found]))
+    print(row(["---", *["--:" for _ in found]]))
+    first, *_, last = LOST
+    for error in ERRORS:
+        shares = (
+            ", ".join(percent(recall(each[f"{error}; {lost}"])) for lost in (first, last))
+            for each in found.values()
+        )
+        print(row([error, *shares]))
+
+
+if __name__ == "__main__":
+    main()
