@@ -8,7 +8,6 @@ import multiprocessing
 import time
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import openpyxl
@@ -19,8 +18,10 @@ from bms_flows.onboarding.reading.sheet import Limits
 from bms_flows.onboarding.reporting.plan_file import plan_file
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.employee import EMPLOYEE
+from tests.support.measurement import peak_memory
 from tests.support.published import stamp
 
+Change = Callable[[bytes], bytes]
 SHEET, STRINGS = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml"
 RELATIONS = "xl/_rels/workbook.xml.rels"
 SHARED = b'<Relationship Id="s" Target="sharedStrings.xml" Type="x/sharedStrings"/></Relationships>'
@@ -37,11 +38,6 @@ def filled(piece: bytes, around: tuple[bytes, bytes] = (b"", b"")) -> bytes:
     return before + piece * (UNPACKED // len(piece)) + after
 
 
-def sheet(content: Callable[[], bytes]) -> Callable[[], bytes]:
-    """Return a workbook with `content` among its rows."""
-    return lambda: workbook({SHEET: lambda xml: xml.replace(END, content() + END)})
-
-
 def in_utf_16(xml: bytes, cells: bytes, declared: bytes = b"") -> bytes:
     """Return a sheet with one more row, in the other encoding that Excel reads."""
     begin = xml.index(b"<worksheet")
@@ -49,7 +45,12 @@ def in_utf_16(xml: bytes, cells: bytes, declared: bytes = b"") -> bytes:
     return ('<?xml version="1.0" encoding="UTF-16"?>' + text.decode()).encode("utf-16")
 
 
-def workbook(changes: dict[str, Callable[[bytes], bytes]]) -> bytes:
+def with_rows(rows: bytes) -> bytes:
+    """Return a workbook with more rows."""
+    return workbook({SHEET: lambda xml: xml.replace(END, rows + END)})
+
+
+def workbook(changes: dict[str, Change]) -> bytes:
     """Return a small workbook with parts changed, or added."""
     book, stream, packed = openpyxl.Workbook(), io.BytesIO(), io.BytesIO()
     worksheet: Any = book.active
@@ -63,7 +64,12 @@ def workbook(changes: dict[str, Callable[[bytes], bytes]]) -> bytes:
     return packed.getvalue()
 
 
-def shared_text(text: bytes, cells: int, rows: int) -> dict[str, Callable[[bytes], bytes]]:
+def relate(xml: bytes) -> bytes:
+    """Return a workbook's relations with one to shared texts."""
+    return xml.replace(b"</Relationships>", SHARED)
+
+
+def shared_text(text: bytes, cells: int, rows: int) -> dict[str, Change]:
     """Return the parts of a workbook with one text in every cell."""
     row = b"<row>" + b'<c t="s"><v>0</v></c>' * cells + b"</row>"
     return {
@@ -71,92 +77,46 @@ def shared_text(text: bytes, cells: int, rows: int) -> dict[str, Callable[[bytes
             b"<sheetData>", b"<sheetData>" + row * rows + b"<!--"
         ).replace(END, b"-->" + END),
         STRINGS: lambda _: b"<sst " + NAMESPACE + b"><si><t>" + text + b"</t></si></sst>",
-        RELATIONS: lambda xml: xml.replace(b"</Relationships>", SHARED),
+        RELATIONS: relate,
     }
 
 
-FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
-    "a line of delimiters": ("a.csv", lambda: b"Nom\n" + b";" * LONG + b"\n"),
-    "blank lines": ("a.csv", lambda: b"Nom\n" + b"\n" * LONG),
-    "one cell": ("a.csv", lambda: b"Nom\n" + b"a" * LONG + b"\n"),
-    "quotes": ("a.csv", lambda: b"Nom\n" + b'"' * LONG + b"\n"),
-    "lines of one cell": ("a.csv", lambda: b"Nom\n" + b"a\n" * (LONG // 2)),
-    "a workbook of blanks": ("a.xlsx", lambda: workbook({SHEET: lambda xml: xml + filled(b" ")})),
-    "a workbook of empty strings": (
-        "a.xlsx",
-        lambda: workbook(
-            {
-                STRINGS: lambda _: filled(
-                    b"<si><t/></si>", (b"<sst " + NAMESPACE + b">", b"</sst>")
-                ),
-                RELATIONS: lambda xml: xml.replace(b"</Relationships>", SHARED),
-            }
-        ),
+HEADS = ";".join(each.label for each in EMPLOYEE.fields).encode("utf-8-sig") + b"\n"
+FAULTS = b";".join([b"\x7f?"] * len(EMPLOYEE.fields)) + b"\n"
+WIDE = ";".join(f"Colonne {n}" for n in range(240)).encode() + b"\n"
+CSV: dict[str, Callable[[], bytes]] = {
+    "a line of delimiters": lambda: b"Nom\n" + b";" * LONG + b"\n",
+    "blank lines": lambda: b"Nom\n" + b"\n" * LONG,
+    "one cell": lambda: b"Nom\n" + b"a" * LONG + b"\n",
+    "quotes": lambda: b"Nom\n" + b'"' * LONG + b"\n",
+    "lines of one cell": lambda: b"Nom\n" + b"a\n" * (LONG // 2),
+    "unknown headers above many rows": lambda: WIDE + (b"a" + b";" * 239 + b"\n") * 49_000,
+    "a header of 30,000 characters": lambda: b"Nom;" + b"a" * 30_000 + b"\n" + b"a;b\n" * 49_000,
+    "a fault in every cell": lambda: HEADS + FAULTS * 49_000,
+    "rows of faults within the limit": lambda: HEADS + FAULTS * 3_500,
+}
+ROWS: dict[str, Callable[[], bytes]] = {
+    "one cell": lambda: filled(b"a", (b'<row><c t="inlineStr"><is><t>', b"</t></is></c></row>")),
+    "one row": lambda: filled(b"<c><v>1</v></c>", (b"<row>", b"</row>")),
+    "empty rows": lambda: filled(b"<row/>"),
+    "cells": lambda: (b"<row>" + b"<c><v>1</v></c>" * 240 + b"</row>") * 49_000,
+    "cells that hold nothing": lambda: (b"<row>" + b"<c/>" * 240 + b"</row>") * 290_000,
+    "tags that are passed over": lambda: b"".join(b"<a%d/>" % n for n in range(10_000_000)),
+}
+"""Rows of workbooks."""
+EMPTY = b"<sst " + NAMESPACE + b">", b"</sst>"
+WORKBOOKS: dict[str, Callable[[], bytes]] = {
+    "blanks": lambda: workbook({SHEET: lambda xml: xml + filled(b" ")}),
+    "empty strings": lambda: workbook(
+        {STRINGS: lambda _: filled(b"<si><t/></si>", EMPTY), RELATIONS: relate}
     ),
-    "a workbook of one cell": (
-        "a.xlsx",
-        sheet(lambda: filled(b"a", (b'<row><c t="inlineStr"><is><t>', b"</t></is></c></row>"))),
+    **{name: lambda rows=rows: with_rows(rows()) for name, rows in ROWS.items()},  # type: ignore[misc]
+    "one long text in every cell": lambda: workbook(shared_text(b"a" * 30_000, 240, 500)),
+    "long texts within the limit": lambda: workbook(shared_text("é".encode() * 150, 20, 6_600)),
+    "one row, in UTF-16": lambda: workbook(
+        {SHEET: lambda xml: in_utf_16(xml, b"<c/>" * 1_000_000)}
     ),
-    "a workbook of one row": (
-        "a.xlsx",
-        sheet(lambda: filled(b"<c><v>1</v></c>", (b"<row>", b"</row>"))),
-    ),
-    "a workbook of empty rows": ("a.xlsx", sheet(lambda: filled(b"<row/>"))),
-    "a workbook of cells": (
-        "a.xlsx",
-        sheet(lambda: (b"<row>" + b"<c><v>1</v></c>" * 240 + b"</row>") * 49_000),
-    ),
-    "a workbook of cells that hold nothing": (
-        "a.xlsx",
-        sheet(lambda: (b"<row>" + b"<c/>" * 240 + b"</row>") * 290_000),
-    ),
-    "a workbook of one long text in every cell": (
-        "a.xlsx",
-        lambda: workbook(shared_text(b"a" * 30_000, 240, 500)),
-    ),
-    "a workbook of long texts within the limit": (
-        "a.xlsx",
-        lambda: workbook(shared_text("é".encode() * 150, 20, 6_600)),
-    ),
-    "unknown headers above many rows": (
-        "a.csv",
-        lambda: (
-            (";".join(f"Colonne {n}" for n in range(240)) + "\n").encode()
-            + (b"a" + b";" * 239 + b"\n") * 49_000
-        ),
-    ),
-    "a header of 30,000 characters": (
-        "a.csv",
-        lambda: b"Nom;" + b"a" * 30_000 + b"\n" + b"a;b\n" * 49_000,
-    ),
-    "a fault in every cell": (
-        "a.csv",
-        lambda: (
-            ";".join(each.label for each in EMPLOYEE.fields).encode("utf-8-sig")
-            + b"\n"
-            + (b";".join([b"\x7f?"] * len(EMPLOYEE.fields)) + b"\n") * 49_000
-        ),
-    ),
-    "rows of faults within the limit": (
-        "a.csv",
-        lambda: (
-            ";".join(each.label for each in EMPLOYEE.fields).encode("utf-8-sig")
-            + b"\n"
-            + (b";".join([b"\x7f?"] * len(EMPLOYEE.fields)) + b"\n") * 3_500
-        ),
-    ),
-    "a workbook of tags that are passed over": (
-        "a.xlsx",
-        sheet(lambda: b"".join(b"<a%d/>" % number for number in range(10_000_000))),
-    ),
-    "a workbook of one row, in UTF-16": (
-        "a.xlsx",
-        lambda: workbook({SHEET: lambda xml: in_utf_16(xml, b"<c/>" * 1_000_000)}),
-    ),
-    "a workbook of entities, in UTF-16": (
-        "a.xlsx",
-        lambda: workbook({SHEET: lambda xml: in_utf_16(xml, b"<c/>", ENTITY)}),
-    ),
+    "entities, in UTF-16": lambda: workbook({SHEET: lambda xml: in_utf_16(xml, b"<c/>", ENTITY)}),
 }
 
 
@@ -177,13 +137,7 @@ def measured(name: str, content: bytes, answer: Any) -> None:
     if rejected:
         written += reject_files(content, found.form, rejected).values()
     largest = max(map(len, written)) / 1e6
-    answer.send((codes, time.process_time() - started, most_memory(), largest))
-
-
-def most_memory() -> int:
-    """Return the most memory that this process ever held, MB; without what made it, as Linux counts."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.partition("VmHWM:")[2].split()[0]) // 1024
+    answer.send((codes, time.process_time() - started, peak_memory() >> 20, largest))
 
 
 def main() -> None:
@@ -193,7 +147,9 @@ def main() -> None:
     print(
         "| File | MB | Outcome | s of a core | MB of memory | MB of the largest report file |\n|---|--:|---|--:|--:|--:|"
     )
-    for what, (name, made) in FILES.items():
+    files = [(name, "a.csv", made) for name, made in CSV.items()]
+    files += [(f"a workbook of {name}", "a.xlsx", made) for name, made in WORKBOOKS.items()]
+    for what, name, made in files:
         content = made()
         here, there = multiprocessing.Pipe()
         context = multiprocessing.get_context("spawn")

@@ -77,12 +77,13 @@ class Actors:
         self._note(f"typed {form}")
 
     def edit(self) -> None:
-        """Change the number of a record: an HR user corrects what was typed or created."""
+        """Change the number of a record, also to that of another person of the file."""
         records = [r for r in self.service.listed() if r.who < STRANGER]
         if not records:
             return
         record = self.random.choice(records)
-        number = self.random.choice((f"{record.who:06}", f"{record.who}", f"7{record.who:05}"))
+        forms = (f"{record.who:06}", f"{record.who}", f"7{record.who:05}")
+        number = self.random.choice((*forms, f"{self.random.choice(self.people):06}"))
         self.service.change(record, person(record.who, payroll_number=number))
         self._note("edited a number")
 
@@ -201,10 +202,9 @@ class Actors:
         self._note("put the clock forward")
 
     def delete(self) -> None:
-        """Delete a record, as an HR user does; the lists mark it."""
-        if records := [r for r in self.service.listed() if r.who < STRANGER and r.typed]:
-            record = self.random.choice(records)
-            record.known = replace(record.known, deleted=True)
+        """Delete a record, typed or created, as an HR user does; the lists mark it."""
+        if records := [r for r in self.service.listed() if r.who < STRANGER]:
+            self.service.delete(self.random.choice(records))
             self._note("deleted a record")
 
     def restore_service(self, at: datetime) -> None:

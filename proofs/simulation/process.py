@@ -8,7 +8,6 @@ from typing import Any
 from bms.transport import BeforeSend
 from bms_flows.onboarding.ledger.entry import BootTime, Entry
 from bms_flows.onboarding.ledger.store import Step
-from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.remote import Created, OnId
 from bms_flows.onboarding.resources.snapshot import ServiceLists
 from proofs.simulation.ledger import MemoryLedger
@@ -49,6 +48,14 @@ class Process:
         self._stood = 0.0
         self.resource, self.identity = service.resource, service.identity
         self.create_endpoint = service.create_endpoint
+        # Reads at which a process need not end: they change nothing, and others follow at once.
+        self.now, self.by_key, self.bodies = ledger.now, ledger.by_key, ledger.bodies
+        self.owners, self.confirmed, self.snapshots = (
+            ledger.owners,
+            ledger.confirmed,
+            ledger.snapshots,
+        )
+        self.read, self.known, self.list_of = service.read, service.known, service.list_of
 
     async def _step(self, *, timers_stop: bool = False) -> None:
         self.steps += 1
@@ -80,10 +87,6 @@ class Process:
         if self.dead:
             raise Killed
 
-    async def now(self) -> datetime:
-        """Return the ledger's time."""
-        return await self._ledger.now()
-
     async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
         """Move rows; it may end before or after the commit."""
         await self._step()
@@ -96,47 +99,15 @@ class Process:
         await self._step()
         return await self._ledger.entries(ids)
 
-    async def by_key(self, keys: Collection[str]) -> dict[str, Entry]:
-        """Return rows by key."""
-        return await self._ledger.by_key(keys)
-
-    async def bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
-        """Return what is to be sent."""
-        return await self._ledger.bodies(ids)
-
-    async def owners(self, remote_ids: Collection[str]) -> dict[str, str]:
-        """Return which rows have these records."""
-        return await self._ledger.owners(remote_ids)
-
-    async def confirmed(self, boot_id: str) -> dict[str, Entry]:
-        """Return the confirmed rows of a boot."""
-        return await self._ledger.confirmed(boot_id)
-
-    async def snapshots(self, ids: Collection[int]) -> dict[int, ServiceLists]:
-        """Return stored snapshots."""
-        return await self._ledger.snapshots(ids)
-
     async def read_all(self, scopes: Iterable[Any], at: datetime) -> ServiceLists:
         """Return what the service lists."""
         await self._step()
         return await self._service.read_all(scopes, at)
 
-    def list_of(self, values: Mapping[str, Any]) -> str:
-        """Return the name of the list that shows a new record."""
-        return self._service.list_of(values)
-
     async def refresh(self, snapshot: ServiceLists, at: datetime) -> ServiceLists:
         """Return what the service lists now."""
         await self._step()
         return await self._service.refresh(snapshot, at)
-
-    async def read(self, remote_id: str) -> Any | None:
-        """Return a record."""
-        return await self._service.read(remote_id)
-
-    def known(self, record: Any) -> ServiceRecord:
-        """Return a record that was read as a list would show it."""
-        return self._service.known(record)
 
     async def create(
         self, body: Mapping[str, Any], before_send: BeforeSend, on_id: OnId

@@ -46,6 +46,18 @@ class Record:
     """The person it is of, by the number in the file."""
     typed: bool = False
     """Whether an HR user typed it in."""
+    deleted_from: datetime | None = None
+    keys: list[tuple[datetime, str | None]] = field(default_factory=list)
+    """The keys that lists showed, each with the time from which on."""
+
+    def __post_init__(self) -> None:
+        self.keys.append((self.listed_from, self.known.key))
+
+    def showed(self, key: str, since: datetime, until: datetime) -> bool:
+        """Return whether lists showed a key during all of a time."""
+        ends = [*(at for at, _ in self.keys[1:]), datetime.max.replace(tzinfo=since.tzinfo)]
+        spans = zip(self.keys, ends, strict=True)
+        return any(shown == key and at < since and end > until for (at, shown), end in spans)
 
 
 @dataclass
@@ -185,7 +197,13 @@ class SimulatedService:
         """Show a record with other data from now on, under its own id."""
         changed = self._known(body)
         names = {"remote_id": record.known.remote_id, "number": record.known.number}
-        record.known = msgspec.structs.replace(changed, **names)
+        record.known = msgspec.structs.replace(changed, deleted=record.known.deleted, **names)
+        record.keys.append((now(), record.known.key))
+
+    def delete(self, record: Record) -> None:
+        """Mark a record as deleted from now on."""
+        record.known = msgspec.structs.replace(record.known, deleted=True)
+        record.deleted_from = now()
 
     def listed(self) -> list[Record]:
         """Return the records that lists show by now."""

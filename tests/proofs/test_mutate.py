@@ -2,7 +2,8 @@
 
 import pytest
 
-from proofs.mutate import GOAL, PAGE, PROJECT, Module, Survivor, load, modules, page, survivor
+from proofs.mutate import GOAL, PAGE, Module, Survivor, load, modules, page, survivor
+from tests.support.measurement import PROJECT
 
 DIFFERENCE = """\
 --- src/bms/retry.py

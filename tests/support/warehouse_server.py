@@ -27,7 +27,7 @@ class WarehouseServer:
     def __init__(self, server: Postgres, children: Children, folder: Path) -> None:
         self._server = server
         self._children = children
-        self._uri = server.url("postgres")
+        self.uri = server.url("postgres")
         self.folder = folder
         self._made = 0
         self._execute("create database bms_template")
@@ -111,16 +111,16 @@ class WarehouseServer:
 
     def _connects(self) -> bool:
         try:
-            psycopg.connect(self._uri).close()
+            psycopg.connect(self.uri).close()
         except psycopg.OperationalError:
             return False
         return True
 
     def _named(self, name: str) -> str:
-        return make_url(self._uri).set(database=name).render_as_string(hide_password=False)
+        return make_url(self.uri).set(database=name).render_as_string(hide_password=False)
 
     def _execute(self, statement: str) -> None:
-        with psycopg.connect(self._uri, autocommit=True) as connection:
+        with psycopg.connect(self.uri, autocommit=True) as connection:
             connection.execute(statement.encode())
 
 
@@ -130,12 +130,12 @@ def _copied(folder: Path, into: Path) -> None:
 
 
 @contextmanager
-def warehouse_server() -> Iterator[WarehouseServer]:
+def warehouse_server(*, durable: bool = True) -> Iterator[WarehouseServer]:
     """Run a PostgreSQL server for the block; delete its data and `folder` afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="bms-bench-"))
     mark = f"bench-{os.getpid()}"
     children = Children(mark, folder)
-    server = Postgres(folder / "data", mark)
+    server = Postgres(folder / "data", mark, durable=durable)
     try:
         if server.init_cluster(children).process.wait():
             raise RuntimeError("PostgreSQL's data folder could not be made")
