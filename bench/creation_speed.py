@@ -22,8 +22,7 @@ import aiohttp
 
 from bms.client import Client
 from bms.settings import ClientSettings
-from bms_flows.onboarding import execution, proposal
-from bms_flows.onboarding.context import OnboardingContext
+from bms_flows.onboarding.creation import Creation, Entered
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.onboarding.planning import rules
@@ -95,19 +94,18 @@ async def engine(
     drop = claim.claim_file(warehouse, EMPLOYEE.name, FoundFile("a.csv", 1, "1")).id
     took: dict[str, float] = {}
     async with Client(service) as reader, Client(replace(service, attempts=1)) as writer:
-        bench = OnboardingContext(
-            warehouse, Employees(reader, writer), rules.read(EMPLOYEE), settings
-        )
+        remote, read_rules = Employees(reader, writer), rules.read(EMPLOYEE)
+        bench = Creation(warehouse, remote, read_rules, settings, drop, TODAY)
         started = time.perf_counter()
-        planned = await proposal.plan_drop(bench, drop, sheet, TODAY)
-        begun = await proposal.begin(bench, drop, planned.plan.id, sheet, TODAY)
-        assert isinstance(begun, proposal.Entered)
-        chunks = await execution.chunks_of(bench, drop, begun.plan_id)
+        planned = await bench.plan(sheet)
+        begun = await bench.enter(planned.plan.id, sheet)
+        assert isinstance(begun, Entered)
+        chunks = await bench.chunks(begun.plan_id)
         took["plan"] = time.perf_counter() - started
         await writer.access()  # as the bare POSTs, with a token in hand
         started = time.perf_counter()
         for number in range(begun.chunks):
-            ended = await execution.apply_chunk(bench, drop, begun.plan_id, number)
+            ended = await bench.apply(begun.plan_id, number)
             assert set(ended) == {"created"}, ended
         took["apply"] = time.perf_counter() - started
         started = time.perf_counter()

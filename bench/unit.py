@@ -29,6 +29,7 @@ from bms_flows.invoices.units import Unit, split_into_units
 from bms_flows.mirror.resource import RunOptions
 from bms_flows.mirror.resources import CONTACTS, source
 from bms_flows.mirror.run import sync
+from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
@@ -119,7 +120,7 @@ class Work:
         from bms_provider.board.queries import overview, pages  # noqa: PLC0415
 
         everyone = cast("Viewer", SimpleNamespace(views=frozenset(FLOWS), edits=frozenset(FLOWS)))
-        settings = FlowSettings()
+        settings = OnboardingSettings()
         with self.flow.warehouse.connect() as connection:
             shown: list[Callable[[], Any]] = [
                 lambda: overview.overview(connection, everyone, settings),

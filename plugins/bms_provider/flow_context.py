@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow.configuration import AIRFLOW_HOME
 from airflow.sdk import BaseHook, ObjectStoragePath, conf, get_current_context
@@ -26,10 +26,13 @@ if TYPE_CHECKING:
 
     from bms.counters import Counters
     from bms.settings import ClientSettings
+    from bms_flows.onboarding.settings import OnboardingSettings
     from bms_flows.runtime.context import FlowContext
     from bms_flows.runtime.settings import FlowSettings
     from bms_flows.runtime.step_log import Step
     from bms_flows.runtime.windows import Window
+
+S = TypeVar("S", bound="FlowSettings")
 
 LOG = logging.getLogger(__name__)
 
@@ -37,7 +40,7 @@ WAREHOUSE_CONN_ID = "bms_warehouse"
 
 
 @contextmanager
-def open_context() -> Iterator[FlowContext]:
+def open_context(settings: FlowSettings | None = None) -> Iterator[FlowContext]:
     """Yield the flow context of the current task; close its warehouse afterwards."""
     from bms_flows.runtime import storage  # noqa: PLC0415 - operators import this module
     from bms_flows.runtime.context import FlowContext  # noqa: PLC0415
@@ -45,7 +48,7 @@ def open_context() -> Iterator[FlowContext]:
 
     _warn_about_variables()
     uri = warehouse_uri(BaseHook.get_connection(WAREHOUSE_CONN_ID))
-    flow = FlowContext(database.connect(uri), data_root(), flow_settings())
+    flow = FlowContext(database.connect(uri), data_root(), settings or flow_settings())
     try:
         with storage.explain_refusal(flow.data_root):
             yield flow
@@ -57,11 +60,10 @@ def open_context() -> Iterator[FlowContext]:
 def _warn_about_variables() -> None:
     """Log a warning for each variable ``BMS_*`` without effect, once per process."""
     from bms_flows.audit.settings import AuditSettings  # noqa: PLC0415 - as above
-    from bms_flows.onboarding.inbox.settings import InboxSettings  # noqa: PLC0415
     from bms_flows.onboarding.settings import OnboardingSettings  # noqa: PLC0415
     from bms_flows.runtime.settings import without_effect  # noqa: PLC0415
 
-    for text in without_effect(os.environ, (AuditSettings, InboxSettings, OnboardingSettings)):
+    for text in without_effect(os.environ, (AuditSettings, OnboardingSettings)):
         LOG.warning("%s", text)
 
 
@@ -80,7 +82,17 @@ def flow_settings() -> FlowSettings:
     """Return the flow settings; Airflow's `[api] base_url` replaces ``BMS_AIRFLOW_URL``."""
     from bms_flows.runtime.settings import FlowSettings  # noqa: PLC0415 - as above
 
-    settings = FlowSettings.from_environment()
+    return _with_address(FlowSettings.from_environment())
+
+
+def onboarding_settings() -> OnboardingSettings:
+    """Return the settings of onboardings, with Airflow's address."""
+    from bms_flows.onboarding.settings import OnboardingSettings  # noqa: PLC0415 - as above
+
+    return _with_address(OnboardingSettings.from_environment())
+
+
+def _with_address(settings: S) -> S:
     address = conf.get("api", "base_url", fallback="")
     return replace(settings, airflow_url=address) if address else settings
 

@@ -16,7 +16,6 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from bms_flows.monitoring import alarms, channels
 from bms_flows.monitoring.channels import Encryption, MailServer
-from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.runtime.notice import ChannelError, Links, Notice, Send, broadcast
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Connection
 
+    from bms_flows.onboarding.settings import OnboardingSettings
     from bms_flows.runtime.context import FlowContext
     from bms_flows.runtime.settings import FlowSettings
 
@@ -57,9 +57,8 @@ def send_to(to: str, notice: Notice) -> None:
         broadcast({to: lambda each: _post(each, to)})(notice)
 
 
-def to_approvers(inbox: str) -> Send | None:
+def to_approvers(settings: OnboardingSettings, inbox: str) -> Send | None:
     """Return the channel to the approvers of an inbox, None if no channel is configured."""
-    settings = InboxSettings.from_environment()
     if to := settings.approval_notices.get(inbox):
         return lambda notice: send_to(to, notice)
     found = configured(settings)

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from bms_flows.onboarding.inbox.settings import InboxSettings
 
 from bms_flows.audit.settings import AuditSettings
-from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import without_effect
 from stack import airflow

@@ -31,7 +31,6 @@ ANSWERED: Final = "The request was answered or has expired."
 def notify(
     engine: Engine,
     channel: Callable[[str], Send | None],
-    links: Links,
     settings: OnboardingSettings,
     now: datetime | None = None,
 ) -> int:
@@ -53,7 +52,8 @@ def notify(
             if locked is None or not due(locked._mapping, settings, now):  # noqa: SLF001 - SQLAlchemy's public name
                 continue
             try:
-                send(_message(request, links, now, reminder=request["notified_at"] is not None))
+                reminder = request["notified_at"] is not None
+                send(_message(request, settings, now, reminder=reminder))
             except NotDelivered as error:
                 log.warning(
                     "the request to approve drop %s was not sent: %s", request["drop_id"], error
@@ -80,11 +80,11 @@ def due(request: Any, settings: OnboardingSettings, now: datetime) -> bool:
 
 
 def check(
-    connection: Connection, settings: OnboardingSettings, links: Links, now: datetime | None = None
+    connection: Connection, settings: OnboardingSettings, now: datetime | None = None
 ) -> None:
     """Raise the alarms of requests that wait too long, and close those of answered requests."""
     now, limit = now or datetime.now(UTC), settings.approval_alarm_hours
-    late = set()
+    late, links = set(), Links.of(settings)
     for request in waiting.plans(connection, [*CREATED_BY]):
         if limit is None or now - request["asked_at"] < timedelta(hours=limit):
             continue
@@ -106,7 +106,9 @@ def check(
             alarms.recover(connection, alarm.subject, ANSWERED)
 
 
-def _message(request: Any, links: Links, now: datetime, *, reminder: bool) -> Notice:
+def _message(
+    request: Any, settings: OnboardingSettings, now: datetime, *, reminder: bool
+) -> Notice:
     asked = question.ask(
         ApprovalRequest(
             request["drop_id"],
@@ -115,11 +117,11 @@ def _message(request: Any, links: Links, now: datetime, *, reminder: bool) -> No
             request["counts"],
             [ApprovalReason(**each) for each in request["asked_because"]],
         ),
-        links,
+        settings,
         now - request["asked_at"],
     )
     flow = CREATED_BY[request["resource"]].dag_id
-    return asked.notice(links.approval(flow, request["dag_run_id"]), reminder=reminder)
+    return asked.notice(Links.of(settings).approval(flow, request["dag_run_id"]), reminder=reminder)
 
 
 def _lock(connection: Connection, request: Any) -> Row[*tuple[Any, ...]] | None:

@@ -1,12 +1,23 @@
-"""Settings of onboardings: approval, settling, attempts, concurrency."""
+"""Settings of onboardings: approval, settling, attempts, concurrency, inboxes."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
+import msgspec
 from msgspec import Meta
 
-from bms_flows.runtime.settings import Constant, Count, FlowSettings, Positive, Switchable
+from bms_flows.catalog import CREATED_BY
+from bms_flows.runtime.settings import (
+    Constant,
+    Count,
+    FlowSettings,
+    Language,
+    Positive,
+    Switchable,
+)
+from bms_warehouse.resources import RESOURCES
 
 Approval = Annotated[
     Literal["always", "never"] | Annotated[int, Meta(ge=0, lt=10**9)],
@@ -19,8 +30,31 @@ Statuses = Annotated[
         description="statuses such as 403,404,405, or to none",
     ),
 ]
+INBOXES = "|".join(each.plural for each in RESOURCES if each.name in CREATED_BY)
+Inbox = Annotated[str, Meta(pattern=f"^({INBOXES})$")]
+"""Name of an inbox's folder."""
+UserIds = Annotated[tuple[Annotated[str, Meta(min_length=1)], ...], Meta(min_length=1)]
+"""An empty list would permit every user."""
 MAX_BODY_DAYS = 30
 """Days after a row's final state after which its creation body is deleted at the latest."""
+
+
+class DeclaredFormat(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename={"date_order": "dates", "decimal_mark": "decimals"},
+):
+    """How the files of an inbox write dates and decimals; None: each column's cells decide.
+
+    Dates beginning with the year (`2026-12-31`) are read whatever is declared.
+    """
+
+    date_order: Literal["dmy", "mdy", "ymd"] = "dmy"
+    decimal_mark: Literal[",", "."] | None = None
+
+
+UNDECLARED: Final = DeclaredFormat()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +93,23 @@ class OnboardingSettings(FlowSettings):
     """Rows per task; chunks run in parallel."""
     phone_region: str = "FR"
     """ISO code of the country of phone numbers without a country prefix."""
+
+    rules: str = ""
+    """File that replaces [rules.toml](../../include/bms_flows/onboarding/planning/rules.toml): required fields of a dropped row, codes and ranges, and the figures of a plan that always require approval."""
+    inbox_formats: Mapping[Inbox, DeclaredFormat] = field(default_factory=dict)
+    """Formats of dates and decimals in an inbox's files, `{"employees": {"dates": "dmy", "decimals": ","}}` (dates: `dmy`, `mdy` or `ymd`, default `dmy`; decimals: `,` or `.`, by default determined from each column's cells)."""
+    inbox_notices: Mapping[Inbox, str] = field(default_factory=dict)
+    """Recipient of the notification when a drop ends, `{"employees": "rh@example.com"}`: a mail address (sent through the connection `bms_mail`), or the id of a connection of type `http`."""
+    inbox_languages: Mapping[Inbox, Language] = field(default_factory=dict)
+    """Language of an inbox's approval requests and notifications, of the board's pages of its drops, and of `_hint` in reports, `{"contacts": "EN"}`; by default `BMS_LANGUAGE`."""
+    approvers: Mapping[Inbox, UserIds] = field(default_factory=dict)
+    """Ids of the Airflow users who may answer an inbox's approval requests, `{"employees": ["marie", "paul"]}`; with the FAB auth manager, the numbers that `airflow users list` shows, `{"employees": ["3", "7"]}`. By default every user who may edit the DAG."""
+    approval_notices: Mapping[Inbox, str] = field(default_factory=dict)
+    """Recipient of an inbox's approval requests and reminders, `{"employees": "rh@example.com"}`: an address or a connection, as in `BMS_INBOX_NOTICES`; by default the recipients of alarms."""
+
+    def language_of(self, inbox: str) -> Language:
+        """Return the language of an inbox."""
+        return self.inbox_languages.get(inbox, self.language)
 
     @property
     def settle(self) -> timedelta:

@@ -22,7 +22,8 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from bms_flows import texts
 from bms_flows.monitoring import health
-from bms_flows.runtime.settings import FlowSettings, InvalidSetting
+from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.runtime.settings import InvalidSetting
 from bms_provider.board import files
 from bms_provider.board.access import Viewer, ViewerDep, viewer
 from bms_provider.board.flows import FLOWS
@@ -73,12 +74,12 @@ app = FastAPI(
 
 
 @lru_cache(maxsize=1)
-def settings() -> FlowSettings:
-    """Return the flow settings from the environment of this process."""
-    return FlowSettings.from_environment()
+def settings() -> OnboardingSettings:
+    """Return the settings from the environment of this process."""
+    return OnboardingSettings.from_environment()
 
 
-SettingsDep = Annotated[FlowSettings, Depends(settings)]
+SettingsDep = Annotated[OnboardingSettings, Depends(settings)]
 
 
 @app.middleware("http")
@@ -200,7 +201,7 @@ def drop(
 ) -> str:
     """Show a drop: its plan, the outcomes of its rows, its report."""
     name, found = _drop(warehouse, who, number)
-    page = pages.drop_page(warehouse, name, found, data_root())
+    page = pages.drop_page(warehouse, name, found, data_root(), settings)
     return render(request, "drop.html", settings, **page, edits=name in who.edits)
 
 
@@ -258,7 +259,7 @@ def _error_page(
     try:
         shown = settings()
     except InvalidSetting:
-        shown = FlowSettings()
+        shown = OnboardingSettings()
     known = texts.ERRORS.get(why, {"EN": why, "FR": ""})
     address = str(request.url)
     page = render(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from bms_flows.monitoring import approvals
-from bms_flows.onboarding.settings import OnboardingSettings
-from bms_flows.runtime.notice import Links
 from bms_provider import flow_context, notices
 
 
 def notify() -> int:
     """Send the requests and reminders that are due; return their number."""
-    settings = OnboardingSettings.from_environment()
-    with flow_context.open_context() as flow:
-        links = Links.of(flow.settings)
-        return approvals.notify(flow.warehouse, notices.to_approvers, links, settings)
+    settings = flow_context.onboarding_settings()
+    with flow_context.open_context(settings) as flow:
+        channel = partial(notices.to_approvers, settings)
+        return approvals.notify(flow.warehouse, channel, settings)

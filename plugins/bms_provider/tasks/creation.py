@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context
 
-from bms_flows.onboarding import steps as onboarding
-from bms_flows.onboarding.run import OnboardingRun
+from bms_flows.onboarding.onboarding import DagRun, Onboarding
 from bms_provider import flow_context
 from bms_provider.hooks.bms import BmsHook
 
@@ -18,40 +17,32 @@ if TYPE_CHECKING:
 
 def plan(resource: str) -> dict[str, Any]:
     """Plan the run's drop."""
-    with _run(resource) as run:
-        return onboarding.plan(run)
+    with _onboarding(resource) as onboarding:
+        return onboarding.plan()
 
 
 def enter(resource: str, proposed: dict[str, Any], answer: dict[str, Any] | None) -> dict[str, Any]:
     """Enter an approved plan in the ledger."""
-    with _run(resource) as run:
-        return onboarding.enter(run, proposed, answer)
+    with _onboarding(resource) as onboarding:
+        return onboarding.enter(proposed, answer)
 
 
 def apply(resource: str, entered: dict[str, Any], chunk: int) -> dict[str, int]:
     """Create the rows of one chunk."""
-    with _run(resource) as run:
-        return onboarding.apply(run, entered, chunk)
+    with _onboarding(resource) as onboarding:
+        return onboarding.apply(entered, chunk)
 
 
 def conclude(resource: str, entered: dict[str, Any] | None) -> dict[str, Any]:
     """Write the report and close the drop."""
-    with _run(resource) as run:
-        return onboarding.conclude(run, entered)
+    with _onboarding(resource) as onboarding:
+        return onboarding.conclude(entered)
 
 
 @contextmanager
-def _run(resource: str) -> Iterator[OnboardingRun]:
-    context = get_current_context()
-    dag_run = context["dag_run"]
-    with flow_context.open_context() as flow:
-        yield OnboardingRun(
-            flow,
-            resource,
-            dag_id=dag_run.dag_id,
-            dag_run_id=dag_run.run_id,
-            params=context["params"],
-            user=dag_run.triggering_user_name,
-            connect=BmsHook,
-            emit=flow_context.emit,
-        )
+def _onboarding(resource: str) -> Iterator[Onboarding]:
+    context, settings = get_current_context(), flow_context.onboarding_settings()
+    run = context["dag_run"]
+    dag_run = DagRun(run.dag_id, run.run_id, context["params"], run.triggering_user_name)
+    with flow_context.open_context(settings) as flow:
+        yield Onboarding(flow, settings, resource, dag_run, BmsHook(), flow_context.emit)

@@ -12,7 +12,6 @@ import msgspec
 
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.notices import notice
-from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.onboarding.reporting.report import RECEIPT
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime import storage
@@ -28,10 +27,10 @@ log = logging.getLogger(__name__)
 def notify(context: Mapping[str, Any]) -> None:
     """Send the outcome of a drop to the recipient in `BMS_INBOX_NOTICES`, if there is one and a report."""
     planned = context["ti"].xcom_pull(task_ids="plan")
-    settings = InboxSettings.from_environment()
+    settings = flow_context.onboarding_settings()
     if planned is None or not settings.inbox_notices:
         return
-    with flow_context.open_context() as flow:
+    with flow_context.open_context(settings) as flow:
         drop, run = claim.get(flow.warehouse, planned["drop"]), context["dag_run"]
         inbox = REMOTES[drop.resource].resource.inbox
         to = settings.inbox_notices.get(inbox)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from bms_flows.monitoring import approvals
 from bms_flows.monitoring.freshness_check import check_targets
 from bms_flows.monitoring.gauges import gauges
 from bms_flows.onboarding import dispatch
+from bms_flows.onboarding.inboxes import Inbox
 from bms_flows.onboarding.resources.remotes import REMOTES
-from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.notice import Links
 from bms_provider import compat, flow_context, notices
 
@@ -18,19 +20,21 @@ def check() -> dict[str, str]:
     Also creates missing inboxes, since no file can be dropped before its inbox exists, and closes the
     drops that wait for a file which was removed from its inbox.
     """
-    settings = OnboardingSettings.from_environment()
-    with flow_context.open_context() as flow:
+    settings = flow_context.onboarding_settings()
+    with flow_context.open_context(settings) as flow:
         links = Links.of(flow.settings)
         with flow.warehouse.begin() as connection:
             found = check_targets(connection, flow.settings, links)
             for name, value, tags in gauges(connection, found):
                 compat.metrics().gauge(name, value, tags=tags)
-            approvals.check(connection, settings, links)
+            approvals.check(connection, settings)
         try:
             for name in REMOTES:
-                dispatch.provide(flow, name)
-                dispatch.tidy(flow, name)
+                inbox = Inbox(flow, name, settings)
+                inbox.provide()
+                dispatch.tidy(inbox)
         finally:  # messages do not depend on inboxes, nor inboxes on messages
-            approvals.notify(flow.warehouse, notices.to_approvers, links, settings)
+            channel = partial(notices.to_approvers, settings)
+            approvals.notify(flow.warehouse, channel, settings)
             notices.deliver(flow)  # raises while no channel accepts messages
     return {name: freshness.state or "never_ran" for name, freshness in found.items()}

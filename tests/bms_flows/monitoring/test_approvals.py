@@ -1,6 +1,7 @@
 """Messages to the approvers of waiting plans, reminders and the alarm, with a real warehouse."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,12 +11,10 @@ from sqlalchemy import Engine, text
 from bms_flows.monitoring import alarms, approvals, drop_alarms
 from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.settings import OnboardingSettings
-from bms_flows.runtime.notice import Links, Send
-from bms_flows.runtime.settings import FlowSettings
+from bms_flows.runtime.notice import Send
 from tests.bms_flows.monitoring.conftest import Channel
 
-LINKS = Links.of(FlowSettings(airflow_url="https://airflow.example.com"))
-SETTINGS = OnboardingSettings()
+SETTINGS = OnboardingSettings(airflow_url="https://airflow.example.com")
 PLAN = "ab" * 32
 DROP_PAGE = "https://airflow.example.com/bms/drops/1"
 RUN_PAGE = "https://airflow.example.com/dags/employee_onboarding/runs/employee-drop-1"
@@ -55,7 +54,7 @@ def notify(warehouse: Engine, channel: Channel, asked_at: datetime) -> Callable[
                 text("update bms.creation_plan set notified_at = :t where notified_at > :t"),
                 {"t": asked_at},
             )
-        return approvals.notify(warehouse, to, LINKS, settings, asked_at + timedelta(hours=hours))
+        return approvals.notify(warehouse, to, settings, asked_at + timedelta(hours=hours))
 
     return send
 
@@ -103,7 +102,7 @@ def test_a_message_that_no_channel_accepts_is_sent_later(
 def check(warehouse: Engine, now: datetime, **given: Any) -> list[str]:
     """Check for late answers; return the subjects of the open alarms."""
     with warehouse.begin() as connection:
-        approvals.check(connection, OnboardingSettings(**given), LINKS, now)
+        approvals.check(connection, replace(SETTINGS, **given), now)
         open_alarms = alarms.open_alarms(connection)
         assert not drop_alarms.over(connection, open_alarms), "the end of a drop is no answer"
         return [alarm.subject for alarm in open_alarms]

@@ -3,8 +3,8 @@
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -14,8 +14,7 @@ from sqlalchemy import Engine
 
 from bms.client import Client
 from bms.settings import ClientSettings
-from bms_flows.onboarding import execution, proposal
-from bms_flows.onboarding.context import OnboardingContext
+from bms_flows.onboarding.creation import Creation, Entered
 from bms_flows.onboarding.ledger import matches
 from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.reader import read
@@ -99,48 +98,52 @@ def onboard(run: Run) -> list[RowOutcome]:
     """Take a drop from plan to receipt, as its tasks would one after the other."""
     engine = database.connect(run.warehouse)
     try:
-        return asyncio.run(_on_a_bench(engine, run))  # waits for threads, too
+        return asyncio.run(_carried_through(engine, run))  # waits for threads, too
     finally:
         engine.dispose()
 
 
-async def _on_a_bench(engine: Engine, run: Run) -> list[RowOutcome]:
-    resource = REMOTES[run.resource].resource
-    sheet = read(run.content, "drop.csv", resource)
+@asynccontextmanager
+async def creation_of(
+    run: Run, engine: Engine, **settings: Any
+) -> AsyncIterator[tuple[Creation, Sheet]]:
+    """Yield the creation of a drop, and the content of its file."""
+    settled = replace(run.settings, **settings)
     async with Client(run.service) as reader, Client(replace(run.service, attempts=1)) as writer:
-        remote = REMOTES[run.resource](reader, writer, run.settings, run.entities)
-        bench = OnboardingContext(engine, remote, rules.read(resource), run.settings)
-        return await carried_through(bench, run.drop_id, sheet, Kept(run.kept))
+        remote = REMOTES[run.resource](reader, writer, settled, run.entities)
+        read_rules = rules.read(remote.resource)
+        yield (
+            Creation(engine, remote, read_rules, settled, run.drop_id, TODAY),
+            read(run.content, "drop.csv", remote.resource),
+        )
 
 
-async def carried_through(
-    bench: OnboardingContext, drop_id: int, sheet: Sheet, kept: Kept
-) -> list[RowOutcome]:
-    """Plan, begin, apply every chunk, verify, make the receipt; what has returned before is not done again."""
-    plan_id = kept.get("plan")
-    if plan_id is None:
-        plan_id = (await proposal.plan_drop(bench, drop_id, sheet, TODAY)).plan.id
-        kept.put("plan", plan_id)
-    entered = kept.get("enter")
-    if entered is None:
-        begun = await proposal.begin(bench, drop_id, plan_id, sheet, TODAY)
-        assert isinstance(begun, proposal.Entered)
-        kept.put("enter", entered := [begun.plan_id, begun.chunks])
-    plan_id, chunks = entered
-    for number in range(chunks):
-        if kept.get(f"create {number}") is None:
-            kept.put(f"create {number}", await _applied(bench, drop_id, plan_id, number))
-    concluded = await execution.conclude(bench, drop_id, plan_id, sheet)
-    with bench.warehouse.begin() as connection:
-        matches.save(connection, bench.resource.name, drop_id, concluded.matched)
+async def _carried_through(engine: Engine, run: Run) -> list[RowOutcome]:
+    """Plan, enter, apply every chunk, conclude; what has returned before is not done again."""
+    kept = Kept(run.kept)
+    async with creation_of(run, engine) as (creation, sheet):
+        plan_id = kept.get("plan")
+        if plan_id is None:
+            plan_id = (await creation.plan(sheet)).plan.id
+            kept.put("plan", plan_id)
+        entered = kept.get("enter")
+        if entered is None:
+            begun = await creation.enter(plan_id, sheet)
+            assert isinstance(begun, Entered)
+            kept.put("enter", entered := [begun.plan_id, begun.chunks])
+        plan_id, chunks = entered
+        for number in range(chunks):
+            if kept.get(f"create {number}") is None:
+                kept.put(f"create {number}", await _applied(creation, plan_id, number))
+        concluded = await creation.conclude(plan_id, sheet)
+    with engine.begin() as connection:
+        matches.save(connection, run.resource, run.drop_id, concluded.matched)
     return list(concluded.outcomes)
 
 
-async def _applied(
-    bench: OnboardingContext, drop_id: int, plan_id: str, number: int
-) -> dict[str, int]:
+async def _applied(creation: Creation, plan_id: str, number: int) -> dict[str, int]:
     """Apply a chunk, again when a busy machine sent nothing in time, as Airflow does."""
     for _ in range(9):
         with suppress(NothingSent):
-            return await execution.apply_chunk(bench, drop_id, plan_id, number)
-    return await execution.apply_chunk(bench, drop_id, plan_id, number)
+            return await creation.apply(plan_id, number)
+    return await creation.apply(plan_id, number)

@@ -8,18 +8,14 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from bms.client import Client
-from bms_flows.onboarding.context import OnboardingContext
-from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reporting import review
 from bms_flows.onboarding.reporting.outcome import RowOutcome
-from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.sending.send import CreatesRefused
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.crm import TWO
-from tests.bms_flows.onboarding.onboarding import Run, onboard
+from tests.bms_flows.onboarding.onboarding import Run, creation_of, onboard
 
 FILES = {
     "employee": csv("900001;Lefèvre;Aurélie;2026-05-01;", "900002;Martin;Paul;2026-05-01;"),
@@ -75,22 +71,11 @@ def decide(this: Run, line: int, choice: str) -> None:
 
     async def main() -> None:
         engine = database.connect(this.warehouse)
-        async with (
-            Client(this.service) as reader,
-            Client(replace(this.service, attempts=1)) as writer,
-        ):
-            remote = REMOTES[this.resource](reader, writer, this.settings)
-            onboarding = OnboardingContext(
-                engine, remote, rules.read(remote.resource), this.settings
-            )
+        async with creation_of(this, engine) as (creation, _):
             decision = review.ReviewDecision(choice, "ada", "manual__1")
             lines = review.LineSelection(frozenset({line}))
-            rows = review.choose_rows(engine, this.resource, this.drop_id, lines, decision).rows
-            await onboarding.applier().apply(
-                await review.decide_review(
-                    onboarding.warehouse, onboarding.ledger, onboarding.remote, rows, decision
-                )
-            )
+            chosen = review.choose_rows(engine, this.resource, this.drop_id, lines, decision)
+            await creation.apply_decision(chosen.rows, decision)
         engine.dispose()
 
     asyncio.run(main())

@@ -10,19 +10,14 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from bms.client import Client
-from bms_flows.onboarding import execution, proposal
-from bms_flows.onboarding.context import OnboardingContext
+from bms_flows.onboarding.creation import Entered
 from bms_flows.onboarding.ledger import transitions
-from bms_flows.onboarding.planning import rules
-from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reporting.outcome import RowOutcome
-from bms_flows.onboarding.resources.remotes import Contacts
 from bms_sandbox.serve import Sandbox
 from stack.processes import until
 from tests.bms_flows.onboarding.conftest import Drop
 from tests.bms_flows.onboarding.crm import TWO, people
-from tests.bms_flows.onboarding.onboarding import TODAY, Run, onboard
+from tests.bms_flows.onboarding.onboarding import Run, creation_of, onboard
 from tests.support.patience import LONG_S
 
 ALICE = "Girard;Alice;alice@depot.example;06 00 00 00 03;Dépôt SA;"
@@ -313,18 +308,12 @@ def test_a_changed_phone_region_reads_the_records_again(
     this = drop(people("contact", "Peeters;Jan;jan.new@x.be;0470 12 34 56;;"), "contact")
 
     async def planned_in(region: str, begun: str | None) -> str:
-        settings = replace(this.settings, phone_region=region)
-        async with (
-            Client(this.service) as reader,
-            Client(replace(this.service, attempts=1)) as writer,
-        ):
-            remote = Contacts(reader, writer, settings)
-            context = OnboardingContext(warehouse, remote, rules.read(remote.resource), settings)
-            sheet = read(this.content, "a.csv", remote.resource)
+        async with creation_of(this, warehouse, phone_region=region) as (creation, sheet):
             if begun is None:
-                return (await proposal.plan_drop(context, this.drop_id, sheet, TODAY)).plan.id
-            entered = await proposal.begin(context, this.drop_id, begun, sheet, TODAY)
-            concluded = await execution.conclude(context, this.drop_id, entered.plan_id, sheet)
+                return (await creation.plan(sheet)).plan.id
+            entered = await creation.enter(begun, sheet)
+            assert isinstance(entered, Entered)
+            concluded = await creation.conclude(entered.plan_id, sheet)
             return concluded.outcomes[0].state
 
     plan_id = asyncio.run(planned_in("FR", None))

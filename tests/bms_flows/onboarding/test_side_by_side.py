@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -10,18 +10,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from bms.client import Client
-from bms_flows.onboarding import execution, proposal
-from bms_flows.onboarding.context import OnboardingContext
-from bms_flows.onboarding.planning import rules
-from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.creation import Creation, Entered
 from bms_flows.onboarding.reading.sheet import Sheet
-from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.crm import people
-from tests.bms_flows.onboarding.onboarding import TODAY, Run
+from tests.bms_flows.onboarding.onboarding import Run, creation_of
 
 ONE_PERSON = {
     "contact": (
@@ -59,34 +54,25 @@ class Meeting:
 class Taking:
     """One drop on its bench."""
 
-    onboarding: OnboardingContext
-    drop_id: int
+    creation: Creation
     sheet: Sheet
 
     async def plan(self) -> str:
-        return (await proposal.plan_drop(self.onboarding, self.drop_id, self.sheet, TODAY)).plan.id
+        return (await self.creation.plan(self.sheet)).plan.id
 
-    async def enter(self, plan_id: str) -> proposal.Entered:
-        begun = await proposal.begin(self.onboarding, self.drop_id, plan_id, self.sheet, TODAY)
-        assert isinstance(begun, proposal.Entered)
+    async def enter(self, plan_id: str) -> Entered:
+        begun = await self.creation.enter(plan_id, self.sheet)
+        assert isinstance(begun, Entered)
         return begun
 
-    async def apply(self, begun: proposal.Entered) -> list[dict[str, int]]:
-        return [
-            await execution.apply_chunk(self.onboarding, self.drop_id, begun.plan_id, number)
-            for number in range(begun.chunks)
-        ]
+    async def apply(self, begun: Entered) -> list[dict[str, int]]:
+        return [await self.creation.apply(begun.plan_id, number) for number in range(begun.chunks)]
 
 
 @asynccontextmanager
 async def taking(run: Run, engine: Engine) -> AsyncIterator[Taking]:
-    async with AsyncExitStack() as stack:
-        reader = await stack.enter_async_context(Client(run.service))
-        writer = await stack.enter_async_context(Client(replace(run.service, attempts=1)))
-        patient = replace(run.settings, create_timeout_s=20, lease_s=20)
-        remote = REMOTES[run.resource](reader, writer, patient)
-        onboarding = OnboardingContext(engine, remote, rules.read(remote.resource), patient)
-        yield Taking(onboarding, run.drop_id, read(run.content, "drop.csv", remote.resource))
+    async with creation_of(run, engine, create_timeout_s=20, lease_s=20) as (creation, sheet):
+        yield Taking(creation, sheet)
 
 
 @pytest.mark.parametrize("resource", ONE_PERSON)
@@ -102,7 +88,7 @@ async def test_two_plans_made_before_either_entered_create_one_record(
         drops = [
             replace(
                 each,
-                onboarding=replace(each.onboarding, remote=Meeting(each.onboarding.remote, both)),
+                creation=replace(each.creation, remote=Meeting(each.creation.remote, both)),
             )
             for each in (one, other)
         ]

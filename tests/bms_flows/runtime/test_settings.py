@@ -7,12 +7,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting, constants, without_effect
 from bms_warehouse.resources import WITH_PRIVATE_FIELDS
 
-KINDS = (FlowSettings, OnboardingSettings, InboxSettings)
+KINDS = (FlowSettings, OnboardingSettings)
 VARIABLES = sorted({f"BMS_{each.name.upper()}" for kind in KINDS for each in fields(kind)})
 VARIABLES += [f"BMS_{each.details_level.upper()}" for each in WITH_PRIVATE_FIELDS]
 

@@ -23,9 +23,10 @@ from bms_flows.onboarding import dispatch as drops
 from bms_flows.onboarding.inbox import archive, claim
 from bms_flows.onboarding.inbox.archive import FileChanged
 from bms_flows.onboarding.inbox.claim import Superseded
+from bms_flows.onboarding.inboxes import Inbox
+from bms_flows.onboarding.onboarding import RowsWaiting
 from bms_flows.onboarding.planning.approval import NotApproved
 from bms_flows.onboarding.reporting.review import InvalidDecision
-from bms_flows.onboarding.steps import RowsWaiting
 from bms_flows.runtime.manifest import OtherVersion
 from bms_provider import flow_context
 from bms_provider.tasks import creation, inbox
@@ -74,10 +75,18 @@ def run(run_id: str = "manual__1", **params: Any) -> Iterator[Mapping[str, Any]]
         yield context
 
 
+@contextmanager
+def employees() -> Iterator[Inbox]:
+    """The inbox of employees."""
+    settings = flow_context.onboarding_settings()
+    with flow_context.open_context(settings) as flow:
+        yield Inbox(flow, "employee", settings)
+
+
 def test_each_step_logs_its_service_statistics(
     warehouse: Engine, dropped: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", logger="bms_flows.onboarding.steps")
+    caplog.set_level("INFO", logger="bms_flows.onboarding.onboarding")
     with run(path=dropped):
         proposed = creation.plan("employee")
         entered = creation.enter("employee", proposed, NOBODY_ASKED)
@@ -443,11 +452,11 @@ def test_rejected_rows_and_the_reason_of_a_refused_file_are_where_the_guide_of_h
 def test_a_folder_in_the_inbox_is_explained_until_it_is_removed(data_root: Path) -> None:
     folder = data_root / "inbox" / "employees"
     (folder / "mars").mkdir(parents=True)
-    with run(), flow_context.open_context() as flow:
-        drops.tidy(flow, "employee")
+    with run(), employees() as inbox_of_employees:
+        drops.tidy(inbox_of_employees)
         assert "- mars\r\n" in (folder / "_NON_PRIS.txt").read_bytes().decode("utf-8-sig")
         (folder / "mars").rmdir()
-        drops.tidy(flow, "employee")
+        drops.tidy(inbox_of_employees)
     assert not (folder / "_NON_PRIS.txt").exists()
 
 
@@ -552,8 +561,8 @@ def test_no_transaction_is_open_while_the_service_is_read(
 def test_a_file_held_by_another_run_holds_up_no_other(
     warehouse: Engine, dropped: str, data_root: Path
 ) -> None:
-    with run(path=dropped), flow_context.open_context() as flow:
-        drops.drop_of_run(flow, "employee", {"path": dropped}, "manual__1")
+    with run(path=dropped), employees() as inbox_of_employees:
+        inbox_of_employees.drop_of_run({"path": dropped}, "manual__1")
     (data_root / "inbox" / "employees" / "mai.csv").write_bytes(DROP.encode())
     [other] = dispatched()
     assert drop_row(warehouse, other).path == "mai.csv"
@@ -581,9 +590,9 @@ def test_a_file_dropped_again_while_its_approver_is_asked_takes_no_drop_from_its
 def test_a_file_whose_run_died_before_it_was_archived_is_started_again(
     warehouse: Engine, dropped: str
 ) -> None:
-    with run(path=dropped), flow_context.open_context() as flow:
-        drop = drops.drop_of_run(flow, "employee", {"path": dropped}, "manual__1")
-        claim.mark_started(flow.warehouse, drop.id)
+    with run(path=dropped), employees() as inbox_of_employees:
+        drop = inbox_of_employees.drop_of_run({"path": dropped}, "manual__1")
+        claim.mark_started(warehouse, drop.id)
     with warehouse.begin() as connection:
         connection.execute(text("update bms.dropped_file set expires_at = now()"))
     assert dispatched() == [1]

@@ -12,9 +12,9 @@ from bms_flows.onboarding.inbox.discovery import local
 from bms_flows.onboarding.reading import dates, numbers, tokens
 from bms_flows.onboarding.reading.encoding import ENCODINGS
 from bms_flows.onboarding.reading.layout import TEXT
-from bms_flows.onboarding.reading.sheet import UNDECLARED, DeclaredFormat
 from bms_flows.onboarding.reading.xlsx_writer import ALL_TEXT, SheetRow, text, xlsx_file
 from bms_flows.onboarding.resources.description import Field, Kind, Resource
+from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat
 from bms_flows.runtime.storage import write_if_changed
 from bms_flows.texts import typeset
 

@@ -1,6 +1,6 @@
 """Store of plans and their approval states: made, approved or refused, applied."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import date, datetime, time
 from typing import Any
 
@@ -29,28 +29,37 @@ class NotApproved(Exception):
     retriable = False
 
 
+@dataclass(frozen=True)
+class Policy:
+    """What decides whether a plan needs approval, besides the plan and the rows of the day."""
+
+    settings: OnboardingSettings
+    limits: PlanLimits
+    today: date
+    truncated_at: LastLine | None
+    """The last line of a file whose end is missing."""
+
+
 def decide(
-    engine: Engine,
-    settings: OnboardingSettings,
-    plan_limits: PlanLimits,
-    drop_id: int,
-    plan: Plan,
-    today: date,
-    truncated_at: LastLine | None,
-    *,
-    by_setting: bool,
+    engine: Engine, drop_id: int, plan: Plan, policy: Policy, *, by_setting: bool
 ) -> ApprovalDecision:
     """Save a plan and decide whether it needs approval; if not, `BMS_APPROVAL` approves the plan.
 
     An existing plan keeps its state. With `by_setting` false the setting approves no plan. A lock
     per resource keeps two plans from using the same remaining rows of the day.
     """
+    settings, today = policy.settings, policy.today
     with engine.begin() as connection:
         serialize(connection, f"approval of {plan.resource}")
         midnight = datetime.combine(today, time(), settings.time_zone)
         unapproved = _created_without_approval(connection, plan, midnight)
         decision = limits.decide(
-            plan, plan_limits, settings.approval, today, unapproved, truncated_at=truncated_at
+            plan,
+            policy.limits,
+            settings.approval,
+            today,
+            unapproved,
+            truncated_at=policy.truncated_at,
         )
         _save(connection, drop_id, plan, decision)
         if by_setting and not decision.ask:

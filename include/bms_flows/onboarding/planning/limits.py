@@ -1,5 +1,6 @@
 """Decision whether a plan needs approval: its size, the plan limits, the setting. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -97,3 +98,11 @@ def decide(
 def _start(body: Any) -> date | None:
     start = body.get("start_date")
     return start if isinstance(start, date) else None
+
+
+def changes_since_approval(approved: Mapping[str, str], plan: Plan) -> tuple[ApprovalReason, ...]:
+    """Return the difference between a plan and the approved creates, in figures."""
+    new = plan.creates.keys() - approved.keys()
+    other = [k for k in plan.creates.keys() & approved.keys() if plan.creates[k] != approved[k]]
+    found = {"more_rows": len(new), "other_data": len(other)}
+    return tuple(ApprovalReason(code, str(rows)) for code, rows in found.items() if rows)

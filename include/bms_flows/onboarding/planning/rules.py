@@ -1,10 +1,9 @@
 """Validation rules for dropped rows: required fields, codes, ranges, lengths.
 
-They come from `rules.toml` or from the file that `BMS_RULES` names.
+They come from `rules.toml`, or from the file that the setting `BMS_RULES` names.
 """
 
 import hashlib
-import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -26,7 +25,6 @@ from bms_flows.onboarding.resources.alphabets import is_written_as_name, mixes_a
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.runtime.settings import InvalidSetting
 
-VARIABLE = "BMS_RULES"
 DEFAULT = Path(__file__).with_name("rules.toml")
 
 VERSION = 6
@@ -73,9 +71,12 @@ class Rules:
     resource: Resource
 
 
-def read(resource: Resource, path: Path | None = None) -> Rules:
-    """Read the rules for `resource`; raise `InvalidSetting` with the file and the section if they are invalid."""
-    path = path or Path(os.environ.get(VARIABLE) or DEFAULT)
+def read(resource: Resource, file: str = "") -> Rules:
+    """Read the rules for `resource`, by default those of `rules.toml`; raise `InvalidSetting`.
+
+    The text of the error names the file and the section.
+    """
+    path = Path(file or DEFAULT)
     try:
         content = path.read_bytes()
         tree = tomllib.loads(content.decode())

@@ -11,8 +11,8 @@ from typing import Any, Final
 from bms_flows.onboarding.faults import ReadError
 from bms_flows.onboarding.reading import dates, number_format, numbers
 from bms_flows.onboarding.reading.mojibake import broken
-from bms_flows.onboarding.reading.sheet import UNDECLARED, DeclaredFormat
 from bms_flows.onboarding.resources.description import Field, Kind, Value
+from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,10 @@ from bms_flows.onboarding.faults import Fault, ReadError
 from bms_flows.onboarding.reading import cells, headers, originals
 from bms_flows.onboarding.reading.cells import Cell, Evidence
 from bms_flows.onboarding.reading.encoding import CP1252
-from bms_flows.onboarding.reading.sheet import (
-    UNDECLARED,
-    DeclaredFormat,
-    FileFormat,
-    Limits,
-    Row,
-    Sheet,
-)
+from bms_flows.onboarding.reading.sheet import FileFormat, Limits, Row, Sheet
 from bms_flows.onboarding.reading.table import Table, table
 from bms_flows.onboarding.resources.description import Field, Resource, Value
+from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat
 
 EXAMPLES: Final = Evidence(DeclaredFormat(date_order="dmy"))
 """How templates write their examples."""

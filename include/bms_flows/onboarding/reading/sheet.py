@@ -4,9 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal
-
-import msgspec
+from typing import Any, Literal
 
 from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.resources.description import Value
@@ -15,24 +13,6 @@ HINT = "_hint"
 ORIGINAL = "_original"
 REPORT_COLUMNS = ("_line", "_field", "_reason_fr", "_reason_en", HINT, ORIGINAL)
 """Columns that a reject file adds; they are passed over in reading."""
-
-
-class DeclaredFormat(
-    msgspec.Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    rename={"date_order": "dates", "decimal_mark": "decimals"},
-):
-    """How the files of an inbox write dates and decimals; None: each column's cells decide.
-
-    Dates beginning with the year (`2026-12-31`) are read whatever is declared.
-    """
-
-    date_order: Literal["dmy", "mdy", "ymd"] = "dmy"
-    decimal_mark: Literal[",", "."] | None = None
-
-
-UNDECLARED: Final = DeclaredFormat()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.planning.plan import Action
 from bms_flows.onboarding.resources.remotes import REMOTES
@@ -51,18 +50,20 @@ class Question:
         )
 
 
-def ask(request: ApprovalRequest, links: Links, waited: timedelta = timedelta()) -> Question:
+def ask(
+    request: ApprovalRequest, settings: OnboardingSettings, waited: timedelta = timedelta()
+) -> Question:
     """Return the question about a plan, as the settings of the inbox require it.
 
-    `waited`: time since the request. Raises `InvalidSetting`.
+    `waited`: time since the request.
     """
     inbox = REMOTES[request.resource].resource.inbox
-    left = timedelta(hours=OnboardingSettings.from_environment().approval_hours) - waited
+    left = timedelta(hours=settings.approval_hours) - waited
     return question(
         request,
-        language=InboxSettings.from_environment().language_of(inbox),
+        language=settings.language_of(inbox),
         hours=max(1, round(left / timedelta(hours=1))),
-        page=links.plan(request.drop, request.plan),
+        page=Links.of(settings).plan(request.drop, request.plan),
     )
 
 

@@ -10,13 +10,12 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping
 from upath import UPath
 
-from bms_flows.onboarding.inbox.settings import InboxSettings
 from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.reporting import plan_file, question
 from bms_flows.onboarding.reporting.question import ApprovalRequest
 from bms_flows.onboarding.resources.remotes import REMOTES
-from bms_flows.runtime.notice import Links as FlowLinks
-from bms_flows.runtime.settings import FlowSettings, Language
+from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.runtime.settings import Language
 from bms_flows.texts import PLANNED
 from bms_provider.board import files
 from bms_provider.board.flows import FLOWS
@@ -39,10 +38,12 @@ UNCLAIMED = ("waiting", "withdrawn")
 """States of a drop that no run may have claimed; `started_at` is set once a run has started."""
 
 
-def flow_page(warehouse: Connection, name: str, settings: FlowSettings) -> dict[str, Any]:
+def flow_page(warehouse: Connection, name: str, settings: OnboardingSettings) -> dict[str, Any]:
     """Return the data of a flow's page."""
     flow = FLOWS[name]
-    language = _language(flow.creates) if flow.creates else "EN"
+    language: Language = "EN"
+    if flow.creates:
+        language = settings.language_of(REMOTES[flow.creates].resource.inbox)
     since = datetime.now(UTC) - timedelta(days=DAYS)
     quarantined = waiting.quarantined(warehouse, flow.loads, MAX_ROWS) if flow.loads else []
     return {
@@ -94,7 +95,7 @@ def plan_page(
     drop: RowMapping,
     plan: str,
     root: UPath,
-    settings: FlowSettings,
+    settings: OnboardingSettings,
 ) -> dict[str, Any] | None:
     """Return the data of a plan's page, None for an unknown plan; close the connection before reading.
 
@@ -108,7 +109,7 @@ def plan_page(
     warehouse.close()
     reasons = [ApprovalReason(**each) for each in found["asked_because"] or []]
     request = ApprovalRequest(drop["id"], drop["resource"], found["id"], found["counts"], reasons)
-    asked = question.ask(request, FlowLinks.of(settings))
+    asked = question.ask(request, settings)
     content = files.content(root, drop["report"], plan_file.file_name(found["id"]))
     altered = content and hashlib.sha256(content).hexdigest() != found["file_digest"]
     if altered:
@@ -134,14 +135,12 @@ def plan_page(
     }
 
 
-def _language(resource: str) -> Language:
-    """Return the language of the inbox of a resource."""
-    return InboxSettings.from_environment().language_of(REMOTES[resource].resource.inbox)
-
-
-def drop_page(warehouse: Connection, name: str, drop: RowMapping, root: UPath) -> dict[str, Any]:
+def drop_page(
+    warehouse: Connection, name: str, drop: RowMapping, root: UPath, settings: OnboardingSettings
+) -> dict[str, Any]:
     """Return the data of a drop's page; close the connection before listing the report."""
-    language, details = _language(drop["resource"]), drop["details"] or {}
+    language = settings.language_of(REMOTES[drop["resource"]].resource.inbox)
+    details = drop["details"] or {}
     plans = [
         (plan, question.outcome_text(Counter(plan["counts"]), drop["resource"], language))
         for plan in drops.plans(warehouse, drop["id"])

@@ -14,12 +14,12 @@ from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.inbox import templates
 from bms_flows.onboarding.inbox.discovery import list_files
 from bms_flows.onboarding.reading.reader import read
-from bms_flows.onboarding.reading.sheet import DeclaredFormat
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.consultant import consultant
 from bms_flows.onboarding.resources.contact import contact
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.employee import EMPLOYEE
+from bms_flows.onboarding.settings import DeclaredFormat
 from bms_flows.texts import typeset
 
 PAGE = "https://airflow.example.com/bms/flows/employee_onboarding"

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from bms_flows.onboarding.reading.reader import read
-from bms_flows.onboarding.reading.sheet import DeclaredFormat, Sheet
+from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.employee import EMPLOYEE
+from bms_flows.onboarding.settings import DeclaredFormat
 
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-be", "cp1252")
 DELIMITERS = (";", ",", "\t")

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from bms_flows.onboarding.reading.reader import read
-from bms_flows.onboarding.reading.sheet import DeclaredFormat, Limits, Sheet
+from bms_flows.onboarding.reading.sheet import Limits, Sheet
 from bms_flows.onboarding.resources.employee import EMPLOYEE
+from bms_flows.onboarding.settings import DeclaredFormat
 
 BODY = """
 id_entity salutation_code first_name last_name preferred_first_name preferred_last_name

@@ -14,8 +14,7 @@ from bms_flows.onboarding.reporting.question import (
     reason_text,
 )
 from bms_flows.onboarding.resources.remotes import REMOTES
-from bms_flows.runtime.notice import Links
-from bms_flows.runtime.settings import FlowSettings
+from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.texts import APPROVAL, PLANNED, RECORDS
 
 NONE = dict.fromkeys(map(str, Action), 0)
@@ -26,12 +25,12 @@ REQUEST = ApprovalRequest(
     {**NONE, "create": 12, "review": 2, "rejected": 1},
     [ApprovalReason("rows_of_day", "12", "10")],
 )
-LINKS = Links.of(FlowSettings(airflow_url="https://airflow.example.com/"))
+SETTINGS = OnboardingSettings(airflow_url="https://airflow.example.com/")
 PAGE = "https://airflow.example.com/bms/drops/12/plans/abababababab"
 
 
 def test_the_question_is_french_sentences_with_the_address_of_the_plan() -> None:
-    asked = ask(REQUEST, LINKS)
+    asked = ask(REQUEST, SETTINGS)
     assert asked.subject == "Dépôt 12\xa0: créer 12 salariés\xa0?"
     assert asked.body == (
         "12 salariés seront créés, 2 lignes attendent une décision, 1 ligne est rejetée.\n\n"
@@ -63,15 +62,10 @@ def test_rows_created_before_on_the_same_day_are_counted_apart() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "setting", [{"BMS_LANGUAGE": "EN"}, {"BMS_INBOX_LANGUAGES": '{"employees": "EN"}'}]
-)
-def test_the_question_is_english_where_the_inbox_is(
-    setting: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in setting.items():
-        monkeypatch.setenv(name, value)
-    asked = ask(replace(REQUEST, counts={**NONE, "create": 1, "already_there": 3}), LINKS)
+@pytest.mark.parametrize("setting", [{"language": "EN"}, {"inbox_languages": {"employees": "EN"}}])
+def test_the_question_is_english_where_the_inbox_is(setting: dict[str, Any]) -> None:
+    request = replace(REQUEST, counts={**NONE, "create": 1, "already_there": 3})
+    asked = ask(request, replace(SETTINGS, **setting))
     assert asked.subject == "Drop 12: create 1 employee?"
     assert asked.sentences == (
         "1 employee will be created, 3 rows exist already.",

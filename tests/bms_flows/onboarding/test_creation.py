@@ -2,8 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -12,17 +11,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from bms.client import Client
-from bms_flows.onboarding import execution, proposal
-from bms_flows.onboarding.context import OnboardingContext
+from bms_flows.onboarding.creation import Creation, Entered, Proposal
 from bms_flows.onboarding.ledger import snapshot_store, transitions
 from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.ledger.store import delete_bodies
-from bms_flows.onboarding.planning import approval, rules
+from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.planning.approval import NotApproved
 from bms_flows.onboarding.planning.limits import ApprovalReason
-from bms_flows.onboarding.proposal import Proposal
-from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.receipt import make_receipt
 from bms_flows.onboarding.reporting.review import (
@@ -30,37 +25,32 @@ from bms_flows.onboarding.reporting.review import (
     ReviewDecision,
     decide_review,
 )
-from bms_flows.onboarding.resources.employee import EMPLOYEE
-from bms_flows.onboarding.resources.remotes import Employees
 from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_flows.runtime.settings import MAX_MAPPED_TASKS
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.locks import Busy
 from bms_warehouse.queries import waiting
 from tests.bms_flows.onboarding.conftest import Drop, csv
-from tests.bms_flows.onboarding.onboarding import TODAY, Run, onboard
+from tests.bms_flows.onboarding.onboarding import Run, creation_of, onboard
 from tests.support.days import today
 
 TWO = csv("900001;Lefèvre;Aurélie;2026-05-15;", "900002;Martin;Paul;2026-05-15;900001")
 
 
-@asynccontextmanager
-async def onboarding(
-    run: Run, engine: Engine, **settings: Any
-) -> AsyncIterator[tuple[OnboardingContext, Sheet]]:
-    async with Client(run.service) as reader, Client(replace(run.service, attempts=1)) as writer:
-        remote = Employees(reader, writer)
-        place = OnboardingContext(
-            engine, remote, rules.read(EMPLOYEE), replace(run.settings, **settings)
-        )
-        yield place, read(run.content, "drop.csv", EMPLOYEE)
+async def receipt(creation: Creation, sheet: Sheet, plan_id: str) -> Any:
+    parts = creation.warehouse, creation.ledger, creation.remote
+    return await make_receipt(*parts, creation.snapshots(sheet), plan_id)
 
 
-async def applied(place: OnboardingContext, run: Run, sheet: Sheet, plan_id: str) -> str:
-    begun = await proposal.begin(place, run.drop_id, plan_id, sheet, TODAY)
-    assert isinstance(begun, proposal.Entered)
+async def decide(creation: Creation, rows: Sequence[int], decision: ReviewDecision) -> list[int]:
+    return await decide_review(creation.warehouse, creation.ledger, creation.remote, rows, decision)
+
+
+async def applied(creation: Creation, sheet: Sheet, plan_id: str) -> str:
+    begun = await creation.enter(plan_id, sheet)
+    assert isinstance(begun, Entered)
     for number in range(begun.chunks):
-        await execution.apply_chunk(place, run.drop_id, begun.plan_id, number)
+        await creation.apply(begun.plan_id, number)
     return begun.plan_id
 
 
@@ -80,24 +70,18 @@ async def test_nothing_is_sent_before_approval(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with onboarding(run, warehouse, approval="always") as (place, sheet):
-        asked = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+    async with creation_of(run, warehouse, approval="always") as (creation, sheet):
+        asked = await creation.plan(sheet)
         assert asked.decision.ask
         assert "Lefèvre" not in asked.text()
         with pytest.raises(NotApproved):
-            await proposal.begin(place, run.drop_id, asked.plan.id, sheet, TODAY)
-        approval.refuse(place.warehouse, run.drop_id, asked.plan.id, "ada")
-        outcomes, _ = await make_receipt(
-            place.warehouse,
-            place.ledger,
-            place.remote,
-            place.snapshots(run.drop_id, sheet),
-            asked.plan.id,
-        )
+            await creation.enter(asked.plan.id, sheet)
+        approval.refuse(creation.warehouse, run.drop_id, asked.plan.id, "ada")
+        outcomes, _ = await receipt(creation, sheet, asked.plan.id)
         assert [outcome.state for outcome in outcomes] == ["waiting", "waiting"]
         assert sandbox.truth()["created"]["employees"] == []
-        approval.approve(place.warehouse, run.drop_id, asked.plan.id, "ada")
-        await applied(place, run, sheet, asked.plan.id)
+        approval.approve(creation.warehouse, run.drop_id, asked.plan.id, "ada")
+        await applied(creation, sheet, asked.plan.id)
         assert len(sandbox.truth()["created"]["employees"]) == 2
 
 
@@ -106,14 +90,14 @@ async def test_a_larger_plan_requires_another_approval_with_the_difference(
 ) -> None:
     there = hired(sandbox)
     run = drop(TWO)
-    async with onboarding(run, warehouse, approval="always") as (place, sheet):
-        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+    async with creation_of(run, warehouse, approval="always") as (creation, sheet):
+        planned = await creation.plan(sheet)
         assert planned.plan.counts["create"] == 1
-        approval.approve(place.warehouse, run.drop_id, planned.plan.id, "ada")
+        approval.approve(creation.warehouse, run.drop_id, planned.plan.id, "ada")
         sandbox.delete("employees", there["guid_employee"])
         # The setting changed; the approval of the approver still decides.
-        now = replace(place, settings=replace(place.settings, approval="never"))
-        again = await proposal.begin(now, run.drop_id, planned.plan.id, sheet, TODAY)
+        now = replace(creation, settings=replace(creation.settings, approval="never"))
+        again = await now.enter(planned.plan.id, sheet)
         assert isinstance(again, Proposal)
         assert again.decision.reasons == (
             ApprovalReason("more_rows", "1"),
@@ -128,10 +112,10 @@ async def test_a_plan_that_needs_no_approval_continues_while_the_setting_allows_
 ) -> None:
     there = hired(sandbox)
     run = drop(TWO)
-    async with onboarding(run, warehouse, approval=approval) as (place, sheet):
-        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+    async with creation_of(run, warehouse, approval=approval) as (creation, sheet):
+        planned = await creation.plan(sheet)
         sandbox.delete("employees", there["guid_employee"])
-        again = await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
+        again = await creation.enter(planned.plan.id, sheet)
         assert isinstance(again, Proposal) is asked
 
 
@@ -141,8 +125,8 @@ def newcomers(first: int, rows: int) -> bytes:
 
 
 async def asked(run: Run, warehouse: Engine, **settings: Any) -> Proposal:
-    async with onboarding(run, warehouse, **settings) as (place, sheet):
-        return await proposal.plan_drop(place, run.drop_id, sheet, today())
+    async with creation_of(run, warehouse, **settings) as (creation, sheet):
+        return await replace(creation, today=today()).plan(sheet)
 
 
 async def test_many_small_files_need_approval_as_one_large_file_does(
@@ -154,8 +138,8 @@ async def test_many_small_files_need_approval_as_one_large_file_does(
     assert plans[2].decision.reasons == (ApprovalReason("rows_of_day", "10 + 20", "20"),)
     again = await asked(runs[1], warehouse, approval=20)
     assert not again.decision.ask, "the rows of a drop count once"
-    async with onboarding(runs[2], warehouse) as (place, _):
-        approval.approve(place.warehouse, runs[2].drop_id, plans[2].plan.id, "ada")
+    async with creation_of(runs[2], warehouse) as (creation, _):
+        approval.approve(creation.warehouse, runs[2].drop_id, plans[2].plan.id, "ada")
     more = await asked(drop(newcomers(990000, 1)), warehouse, approval=21)
     assert not more.decision.ask, "approved rows don't count"
 
@@ -173,8 +157,8 @@ async def test_rows_created_without_approval_yesterday_do_not_count(
 
 async def test_a_dry_run_uses_no_quota(warehouse: Engine, drop: Drop) -> None:
     run = drop(newcomers(900000, 20))
-    async with onboarding(run, warehouse, approval=20) as (place, sheet):
-        await proposal.plan_drop(place, run.drop_id, sheet, today(), dry_run=True)
+    async with creation_of(run, warehouse, approval=20) as (creation, sheet):
+        await replace(creation, today=today()).plan(sheet, dry_run=True)
     assert not (await asked(drop(newcomers(910000, 20)), warehouse, approval=20)).decision.ask
 
 
@@ -189,12 +173,12 @@ async def test_an_unapproved_plan_approves_no_smaller_plan(
 ) -> None:
     """One of the two was hired in between: the smaller plan is not approved either."""
     run = drop(TWO)
-    async with onboarding(run, warehouse, approval="always") as (place, sheet):
-        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-        approval.refuse(place.warehouse, run.drop_id, planned.plan.id, "ada")
+    async with creation_of(run, warehouse, approval="always") as (creation, sheet):
+        planned = await creation.plan(sheet)
+        approval.refuse(creation.warehouse, run.drop_id, planned.plan.id, "ada")
         hired(sandbox)
         with pytest.raises(NotApproved, match="is refused, not approved"):
-            await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
+            await creation.enter(planned.plan.id, sheet)
     assert sandbox.truth()["created"]["employees"] == []
 
 
@@ -202,8 +186,8 @@ async def test_a_smaller_plan_continues_without_another_approval(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(csv("900001;Lefèvre;Aurélie;2026-05-15;", "900002;Martin;Paul;2026-05-15;"))
-    async with onboarding(run, warehouse) as (place, sheet):
-        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+    async with creation_of(run, warehouse) as (creation, sheet):
+        planned = await creation.plan(sheet)
         sandbox.insert(
             "employees",
             id_entity=1,
@@ -212,20 +196,14 @@ async def test_a_smaller_plan_continues_without_another_approval(
             first_name="Paul",
             start_date="2026-05-15",
         )
-        plan_id = await applied(place, run, sheet, planned.plan.id)
+        plan_id = await applied(creation, sheet, planned.plan.id)
         assert plan_id != planned.plan.id
-        outcomes, _ = await make_receipt(
-            place.warehouse,
-            place.ledger,
-            place.remote,
-            place.snapshots(run.drop_id, sheet),
-            plan_id,
-        )
+        outcomes, _ = await receipt(creation, sheet, plan_id)
         assert [outcome.state for outcome in outcomes] == ["created", "already_there"]
 
 
-def said_of(place: OnboardingContext, run: Run, plan_id: str) -> tuple[str, str | None]:
-    plan = approval.load(place.warehouse, run.drop_id, plan_id)
+def said_of(creation: Creation, run: Run, plan_id: str) -> tuple[str, str | None]:
+    plan = approval.load(creation.warehouse, run.drop_id, plan_id)
     assert (plan.decided_by is None) is (plan.decided_at is None)
     return plan.state, plan.decided_by
 
@@ -241,19 +219,19 @@ async def test_a_plan_submitted_again_waits_again_for_approval(
     said: Callable[..., None], warehouse: Engine, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with onboarding(run, warehouse, approval="always") as (place, sheet):
-        plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
-        said(place.warehouse, run.drop_id, plan_id, "ada")
-        before = said_of(place, run, plan_id)
-        await proposal.plan_drop(place, run.drop_id, sheet, TODAY, dry_run=True)
-        assert said_of(place, run, plan_id) == before
+    async with creation_of(run, warehouse, approval="always") as (creation, sheet):
+        plan_id = (await creation.plan(sheet)).plan.id
+        said(creation.warehouse, run.drop_id, plan_id, "ada")
+        before = said_of(creation, run, plan_id)
+        await creation.plan(sheet, dry_run=True)
+        assert said_of(creation, run, plan_id) == before
         assert waits(warehouse) == []
-        again = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        again = await creation.plan(sheet)
         assert again.plan.id == plan_id
-        assert said_of(place, run, plan_id) == ("made", None)
+        assert said_of(creation, run, plan_id) == ("made", None)
         assert waits(warehouse) == [2]
-        approval.refuse(place.warehouse, run.drop_id, plan_id, "bob")
-        assert said_of(place, run, plan_id) == ("refused", "bob")
+        approval.refuse(creation.warehouse, run.drop_id, plan_id, "bob")
+        assert said_of(creation, run, plan_id) == ("refused", "bob")
 
 
 async def test_a_rejection_after_an_approval_counts_until_the_plan_is_entered(
@@ -261,28 +239,28 @@ async def test_a_rejection_after_an_approval_counts_until_the_plan_is_entered(
 ) -> None:
     """The approval's task was cleared; the plan is unchanged."""
     run = drop(TWO)
-    async with onboarding(run, warehouse, approval="always") as (place, sheet):
-        plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
-        approval.approve(place.warehouse, run.drop_id, plan_id, "ada")
-        approval.refuse(place.warehouse, run.drop_id, plan_id, "bob")
-        assert said_of(place, run, plan_id) == ("refused", "bob")
-        approval.approve(place.warehouse, run.drop_id, plan_id, "ada")
-        await applied(place, run, sheet, plan_id)
-        approval.refuse(place.warehouse, run.drop_id, plan_id, "bob")
-        assert said_of(place, run, plan_id) == ("applied", "ada")
+    async with creation_of(run, warehouse, approval="always") as (creation, sheet):
+        plan_id = (await creation.plan(sheet)).plan.id
+        approval.approve(creation.warehouse, run.drop_id, plan_id, "ada")
+        approval.refuse(creation.warehouse, run.drop_id, plan_id, "bob")
+        assert said_of(creation, run, plan_id) == ("refused", "bob")
+        approval.approve(creation.warehouse, run.drop_id, plan_id, "ada")
+        await applied(creation, sheet, plan_id)
+        approval.refuse(creation.warehouse, run.drop_id, plan_id, "bob")
+        assert said_of(creation, run, plan_id) == ("applied", "ada")
 
 
 async def test_the_board_shows_the_plan_awaiting_approval_not_the_latest_plan(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with onboarding(run, warehouse, approval="always") as (place, sheet):
-        first = await proposal.plan_drop(place, run.drop_id, sheet, TODAY, dry_run=True)
+    async with creation_of(run, warehouse, approval="always") as (creation, sheet):
+        first = await creation.plan(sheet, dry_run=True)
         there = hired(sandbox)
-        second = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-        approval.refuse(place.warehouse, run.drop_id, second.plan.id, "ada")
+        second = await creation.plan(sheet)
+        approval.refuse(creation.warehouse, run.drop_id, second.plan.id, "ada")
         sandbox.delete("employees", there["guid_employee"])
-        third = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        third = await creation.plan(sheet)
         assert third.plan.id == first.plan.id
         assert waits(warehouse) == [2]
 
@@ -291,14 +269,14 @@ async def test_a_rejected_plan_waits_again_after_another_plan_replaced_it(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with onboarding(run, warehouse, approval="always") as (place, sheet):
-        larger = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-        approval.refuse(place.warehouse, run.drop_id, larger.plan.id, "ada")
+    async with creation_of(run, warehouse, approval="always") as (creation, sheet):
+        larger = await creation.plan(sheet)
+        approval.refuse(creation.warehouse, run.drop_id, larger.plan.id, "ada")
         there = hired(sandbox)
-        smaller = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-        approval.approve(place.warehouse, run.drop_id, smaller.plan.id, "ada")
+        smaller = await creation.plan(sheet)
+        approval.approve(creation.warehouse, run.drop_id, smaller.plan.id, "ada")
         sandbox.delete("employees", there["guid_employee"])
-        asked = await proposal.begin(place, run.drop_id, smaller.plan.id, sheet, TODAY)
+        asked = await creation.enter(smaller.plan.id, sheet)
         assert isinstance(asked, Proposal)
         assert asked.plan.id == larger.plan.id
         assert waits(warehouse) == [2]
@@ -331,35 +309,33 @@ class StandsStill:
 
 async def test_a_delayed_planning_step_withdraws_no_approval(warehouse: Engine, drop: Drop) -> None:
     run = drop(TWO)
-    async with onboarding(run, warehouse, approval="always") as (place, sheet):
-        still = StandsStill(place.remote)
-        late = asyncio.create_task(
-            proposal.plan_drop(replace(place, remote=still), run.drop_id, sheet, TODAY)
-        )
+    async with creation_of(run, warehouse, approval="always") as (creation, sheet):
+        still = StandsStill(creation.remote)
+        late = asyncio.create_task(replace(creation, remote=still).plan(sheet))
         await still.stands.wait()
-        plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
-        approval.approve(place.warehouse, run.drop_id, plan_id, "ada")
+        plan_id = (await creation.plan(sheet)).plan.id
+        approval.approve(creation.warehouse, run.drop_id, plan_id, "ada")
         still.goes_on.set()
         assert (await late).plan.id == plan_id
-        assert said_of(place, run, plan_id) == ("approved", "ada")
+        assert said_of(creation, run, plan_id) == ("approved", "ada")
 
 
 async def test_a_plan_whose_approval_is_withdrawn_during_the_check_is_not_entered(
     warehouse: Engine, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with onboarding(run, warehouse, approval="always") as (place, sheet):
-        plan_id = (await proposal.plan_drop(place, run.drop_id, sheet, TODAY)).plan.id
-        approval.approve(place.warehouse, run.drop_id, plan_id, "ada")
-        still = StandsStill(place.remote)
-        slow = replace(place, remote=still)
-        late = asyncio.create_task(proposal.begin(slow, run.drop_id, plan_id, sheet, TODAY))
+    async with creation_of(run, warehouse, approval="always") as (creation, sheet):
+        plan_id = (await creation.plan(sheet)).plan.id
+        approval.approve(creation.warehouse, run.drop_id, plan_id, "ada")
+        still = StandsStill(creation.remote)
+        slow = replace(creation, remote=still)
+        late = asyncio.create_task(slow.enter(plan_id, sheet))
         await still.stands.wait()
-        await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        await creation.plan(sheet)
         still.goes_on.set()
         with pytest.raises(NotApproved, match="was withdrawn"):
             await late
-        assert said_of(place, run, plan_id) == ("made", None)
+        assert said_of(creation, run, plan_id) == ("made", None)
         with warehouse.connect() as connection:
             assert connection.scalar(text("select count(*) from bms.creation")) == 0
 
@@ -369,28 +345,26 @@ async def test_a_plan_has_at_most_as_many_chunks_as_airflow_maps(
 ) -> None:
     rows = (f"{900000 + n};Lefèvre{n};Aurélie;2026-05-15;" for n in range(MAX_MAPPED_TASKS + 1))
     run = drop(csv(*rows))
-    async with onboarding(run, warehouse, approval="never", chunk_rows=1) as (place, sheet):
-        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-        begun = await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
-        assert isinstance(begun, proposal.Entered)
+    async with creation_of(run, warehouse, approval="never", chunk_rows=1) as (creation, sheet):
+        planned = await creation.plan(sheet)
+        begun = await creation.enter(planned.plan.id, sheet)
+        assert isinstance(begun, Entered)
         assert begun.chunks <= MAX_MAPPED_TASKS
-        cut = await execution.chunks_of(place, run.drop_id, begun.plan_id)
+        cut = await creation.chunks(begun.plan_id)
         assert (len(cut), sum(map(len, cut))) == (begun.chunks, MAX_MAPPED_TASKS + 1)
 
 
-Decide = Callable[[OnboardingContext, int, Any], Awaitable[Any]]
+Decide = Callable[[Creation, int, Any], Awaitable[Any]]
 
 
-async def in_review(
-    place: OnboardingContext, run: Run, sheet: Sheet, sandbox: Sandbox
-) -> tuple[str, list[int]]:
+async def in_review(creation: Creation, sheet: Sheet, sandbox: Sandbox) -> tuple[str, list[int]]:
     """Bring the first of two rows to review: five POSTs, and no record."""
     sandbox.set_fault("reset_after_read", "create_employee")
-    planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-    plan_id = await applied(place, run, sheet, planned.plan.id)
+    planned = await creation.plan(sheet)
+    plan_id = await applied(creation, sheet, planned.plan.id)
     sandbox.clear_faults()
-    [rows] = await execution.chunks_of(place, run.drop_id, plan_id)
-    states = [each.state for each in await place.ledger.entries(rows)]
+    [rows] = await creation.chunks(plan_id)
+    states = [each.state for each in await creation.ledger.entries(rows)]
     assert states == [State.REVIEW, State.READY]
     return plan_id, list(rows)
 
@@ -400,35 +374,20 @@ async def test_a_reviewer_decides_once_and_is_recorded(
     choice: str, warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with onboarding(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
-        plan_id, [row, follower] = await in_review(place, run, sheet, sandbox)
+    async with creation_of(run, warehouse, create_attempts=1, settle_s=0.1) as (creation, sheet):
+        plan_id, [row, follower] = await in_review(creation, sheet, sandbox)
         given = choice
         if choice == "candidate":
             given = hired(sandbox)["guid_employee"]
         decision = ReviewDecision(given, "ada", "manual__1")
-        again = await decide_review(place.warehouse, place.ledger, place.remote, [row], decision)
+        again = await decide(creation, [row], decision)
         assert follower in again
         # A try that was killed before sending finds its own decision only.
-        assert (
-            await decide_review(place.warehouse, place.ledger, place.remote, [row], decision)
-            == again
-        )
+        assert await decide(creation, [row], decision) == again
         with pytest.raises(InvalidDecision):
-            await decide_review(
-                place.warehouse,
-                place.ledger,
-                place.remote,
-                [row],
-                ReviewDecision(given, "bob", "manual__2"),
-            )
-        await place.applier().apply([row, follower])
-        outcomes, _ = await make_receipt(
-            place.warehouse,
-            place.ledger,
-            place.remote,
-            place.snapshots(run.drop_id, sheet),
-            plan_id,
-        )
+            await decide(creation, [row], ReviewDecision(given, "bob", "manual__2"))
+        await creation.applier().apply([row, follower])
+        outcomes, _ = await receipt(creation, sheet, plan_id)
     with warehouse.connect() as connection:
         decided = connection.execute(
             text("select who, what from bms.creation_event where what like 'decided%'")
@@ -445,46 +404,30 @@ async def test_a_decision_for_a_record_that_is_not_there_is_refused(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with onboarding(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
-        _, [row, _] = await in_review(place, run, sheet, sandbox)
+    async with creation_of(run, warehouse, create_attempts=1, settle_s=0.1) as (creation, sheet):
+        _, [row, _] = await in_review(creation, sheet, sandbox)
         for wrong in ("no guid", "00000000-0000-4000-8000-000000000000"):
             with pytest.raises(InvalidDecision):
-                await decide_review(
-                    place.warehouse,
-                    place.ledger,
-                    place.remote,
-                    [row],
-                    ReviewDecision(wrong, "ada", "manual__1"),
-                )
+                await decide(creation, [row], ReviewDecision(wrong, "ada", "manual__1"))
 
 
 async def test_a_mistyped_id_does_not_bind_a_row_to_another_person(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with onboarding(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
-        _, [row, _] = await in_review(place, run, sheet, sandbox)
+    async with creation_of(run, warehouse, create_attempts=1, settle_s=0.1) as (creation, sheet):
+        _, [row, _] = await in_review(creation, sheet, sandbox)
         other = sandbox.insert("employees", id_entity=1, payroll_number="1", last_name="Autre")
         with pytest.raises(InvalidDecision, match="payroll_number") as refused:
-            await decide_review(
-                place.warehouse,
-                place.ledger,
-                place.remote,
-                [row],
-                ReviewDecision(other["guid_employee"], "ada", "manual__1"),
+            await decide(
+                creation, [row], ReviewDecision(other["guid_employee"], "ada", "manual__1")
             )
         assert not [cell for cell in ("Autre", "Lefèvre", "900001") if cell in str(refused.value)]
-        [entry] = await place.ledger.entries([row])
+        [entry] = await creation.ledger.entries([row])
         assert entry.state is State.REVIEW
         same = sandbox.insert("employees", id_entity=2, last_name="LEFÈVRE", first_name="Aurélie")
-        await decide_review(
-            place.warehouse,
-            place.ledger,
-            place.remote,
-            [row],
-            ReviewDecision(same["guid_employee"], "ada", "manual__2"),
-        )
-        [entry] = await place.ledger.entries([row])
+        await decide(creation, [row], ReviewDecision(same["guid_employee"], "ada", "manual__2"))
+        [entry] = await creation.ledger.entries([row])
         assert entry.remote_id == same["guid_employee"]
 
 
@@ -493,21 +436,15 @@ async def test_a_listed_candidate_may_be_chosen_whatever_differs(
 ) -> None:
     there = hired(sandbox)
     run = drop(csv("900009;Lefèvre;Aurélie;2026-05-15;"))
-    async with onboarding(run, warehouse) as (place, sheet):
-        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-        await applied(place, run, sheet, planned.plan.id)
-        [entry] = (await place.ledger.by_key({planned.plan.rows[0].key or ""})).values()
+    async with creation_of(run, warehouse) as (creation, sheet):
+        planned = await creation.plan(sheet)
+        await applied(creation, sheet, planned.plan.id)
+        [entry] = (await creation.ledger.by_key({planned.plan.rows[0].key or ""})).values()
         assert entry.candidates == (there["guid_employee"],)
         sandbox.edit("employees", there["guid_employee"], last_name="Martin", first_name="Léa")
         choice = there["guid_employee"].upper()
-        await decide_review(
-            place.warehouse,
-            place.ledger,
-            place.remote,
-            [entry.id],
-            ReviewDecision(choice, "ada", "manual__1"),
-        )
-        [entry] = await place.ledger.entries([entry.id])
+        await decide(creation, [entry.id], ReviewDecision(choice, "ada", "manual__1"))
+        [entry] = await creation.ledger.entries([entry.id])
         assert (entry.state, entry.remote_id) == (State.ADOPTED, there["guid_employee"])
 
 
@@ -515,40 +452,23 @@ async def test_an_abandoned_row_is_sent_only_by_a_reviewer_s_decision(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with onboarding(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
-        _, [row, _] = await in_review(place, run, sheet, sandbox)
-        no = await decide_review(
-            place.warehouse,
-            place.ledger,
-            place.remote,
-            [row],
-            ReviewDecision("give_up", "ada", "manual__1"),
-        )
-        await place.applier().apply(no)
+    async with creation_of(run, warehouse, create_attempts=1, settle_s=0.1) as (creation, sheet):
+        _, [row, _] = await in_review(creation, sheet, sandbox)
+        no = await decide(creation, [row], ReviewDecision("give_up", "ada", "manual__1"))
+        await creation.applier().apply(no)
         # The decision holds for its drop; a row of another drop goes to review again.
         for each, codes in [
             (run, ["given_up", "manager_not_created"]),
             (drop(TWO + b"\n"), ["given_up_before", "waits_for_manager"]),
         ]:
-            planned = await proposal.plan_drop(place, each.drop_id, sheet, TODAY)
-            plan_id = await applied(place, each, sheet, planned.plan.id)
-            outcomes, _ = await make_receipt(
-                place.warehouse,
-                place.ledger,
-                place.remote,
-                place.snapshots(each.drop_id, sheet),
-                plan_id,
-            )
+            again = replace(creation, drop_id=each.drop_id)
+            planned = await again.plan(sheet)
+            plan_id = await applied(again, sheet, planned.plan.id)
+            outcomes, _ = await receipt(again, sheet, plan_id)
             assert [outcome.faults[0].code for outcome in outcomes] == codes
         assert sandbox.truth()["created"]["employees"] == []
-        yes = await decide_review(
-            place.warehouse,
-            place.ledger,
-            place.remote,
-            [row],
-            ReviewDecision("create", "bob", "manual__2"),
-        )
-        await place.applier().apply(yes)
+        yes = await decide(creation, [row], ReviewDecision("create", "bob", "manual__2"))
+        await creation.applier().apply(yes)
         assert len(sandbox.truth()["created"]["employees"]) == 2
 
 
@@ -556,18 +476,14 @@ async def test_a_create_decision_grants_one_more_attempt(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with onboarding(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
-        _, [row, _] = await in_review(place, run, sheet, sandbox)
+    async with creation_of(run, warehouse, create_attempts=1, settle_s=0.1) as (creation, sheet):
+        _, [row, _] = await in_review(creation, sheet, sandbox)
         sandbox.set_fault("reset_after_read", "create_employee")
         decision = ReviewDecision("create", "ada", "manual__1")
-        await place.applier().apply(
-            await decide_review(place.warehouse, place.ledger, place.remote, [row], decision)
-        )
+        await creation.applier().apply(await decide(creation, [row], decision))
         # It waits for a word again; the run that is tried again has given its own.
-        await place.applier().apply(
-            await decide_review(place.warehouse, place.ledger, place.remote, [row], decision)
-        )
-        [entry] = await place.ledger.entries([row])
+        await creation.applier().apply(await decide(creation, [row], decision))
+        [entry] = await creation.ledger.entries([row])
         assert (entry.state, entry.attempt) == (State.REVIEW, 2)
 
 
@@ -575,16 +491,10 @@ async def test_a_receipt_counts_every_row_without_personal_data(
     warehouse: Engine, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with onboarding(run, warehouse) as (place, sheet):
-        planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-        plan_id = await applied(place, run, sheet, planned.plan.id)
-        _, written = await make_receipt(
-            place.warehouse,
-            place.ledger,
-            place.remote,
-            place.snapshots(run.drop_id, sheet),
-            plan_id,
-        )
+    async with creation_of(run, warehouse) as (creation, sheet):
+        planned = await creation.plan(sheet)
+        plan_id = await applied(creation, sheet, planned.plan.id)
+        _, written = await receipt(creation, sheet, plan_id)
     content = json.loads(written)
     assert content["counts"]["created"] == content["rows_in"] == 2
     assert content["plan"]["id"] == plan_id
@@ -610,24 +520,18 @@ async def test_a_snapshot_is_deleted_once_no_unfinished_row_needs_it(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     run = drop(TWO)
-    async with onboarding(run, warehouse, create_attempts=1, settle_s=0.1) as (place, sheet):
-        _, [row, _] = await in_review(place, run, sheet, sandbox)
-        [entry] = await place.ledger.entries([row])
-        later = await place.ledger.now()
+    async with creation_of(run, warehouse, create_attempts=1, settle_s=0.1) as (creation, sheet):
+        _, [row, _] = await in_review(creation, sheet, sandbox)
+        [entry] = await creation.ledger.entries([row])
+        later = await creation.ledger.now()
         assert snapshot_store.forget(warehouse, later) == 1, "the one of the plan"
-        assert (await place.ledger.snapshots([entry.snapshot_id or 0])).keys() == {
+        assert (await creation.ledger.snapshots([entry.snapshot_id or 0])).keys() == {
             entry.snapshot_id
         }
-        no = await decide_review(
-            place.warehouse,
-            place.ledger,
-            place.remote,
-            [row],
-            ReviewDecision("give_up", "ada", "manual__1"),
-        )
-        await place.applier().apply(no)
+        no = await decide(creation, [row], ReviewDecision("give_up", "ada", "manual__1"))
+        await creation.applier().apply(no)
         assert snapshot_store.forget(warehouse, later) == 1
-        [ended] = await place.ledger.entries([row])
+        [ended] = await creation.ledger.entries([row])
         assert ended.snapshot_id is None
 
 
@@ -645,8 +549,8 @@ async def test_the_audit_of_the_next_run_reports_a_duplicate_once(
     )
     for _ in range(2):
         run = drop(csv("900003;Autre;Zoé;2026-05-15;"))
-        async with onboarding(run, warehouse) as (place, sheet):
-            planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
+        async with creation_of(run, warehouse) as (creation, sheet):
+            planned = await creation.plan(sheet)
         [finding] = planned.findings
         assert (finding.what, len(finding.remote_ids)) == ("double", 2)
     with warehouse.connect() as connection:
@@ -658,11 +562,11 @@ HEAD = "900001;Lefèvre;Aurélie;2026-05-15;"
 REPORT = "900002;Martin;Paul;2026-05-15;"
 
 
-async def entered(place: OnboardingContext, run: Run, sheet: Sheet) -> proposal.Entered:
+async def entered(creation: Creation, sheet: Sheet) -> Entered:
     """Plan a drop and enter its rows, without sending any."""
-    planned = await proposal.plan_drop(place, run.drop_id, sheet, TODAY)
-    begun = await proposal.begin(place, run.drop_id, planned.plan.id, sheet, TODAY)
-    assert isinstance(begun, proposal.Entered)
+    planned = await creation.plan(sheet)
+    begun = await creation.enter(planned.plan.id, sheet)
+    assert isinstance(begun, Entered)
     return begun
 
 
@@ -678,12 +582,12 @@ async def test_a_row_in_review_and_a_reversed_hierarchy_form_no_cycle(
         start_date="2026-05-15",
     )
     first, second = drop(csv(HEAD, REPORT + "900001")), drop(csv(HEAD + "900002", REPORT))
-    async with onboarding(first, warehouse) as (place, sheet):
-        await entered(place, first, sheet)
-    async with onboarding(second, warehouse) as (place, sheet):
-        begun = await entered(place, second, sheet)
+    async with creation_of(first, warehouse) as (creation, sheet):
+        await entered(creation, sheet)
+    async with creation_of(second, warehouse) as (creation, sheet):
+        begun = await entered(creation, sheet)
         assert begun.chunks == 0
-        concluded = await execution.conclude(place, second.drop_id, begun.plan_id, sheet)
+        concluded = await creation.conclude(begun.plan_id, sheet)
     assert [o.faults[0].code for o in concluded.outcomes] == [
         "manager_cycle_unfinished",
         "in_flight_other_data",
@@ -695,18 +599,18 @@ async def test_a_reversed_hierarchy_waits_for_rows_that_another_task_holds(
     warehouse: Engine, drop: Drop
 ) -> None:
     first, second = drop(csv(HEAD, REPORT + "900001")), drop(csv(HEAD + "900002", REPORT))
-    async with onboarding(first, warehouse) as (place, sheet):
-        begun = await entered(place, first, sheet)
-        [[_, report]] = await execution.chunks_of(place, first.drop_id, begun.plan_id)
-    async with onboarding(second, warehouse) as (place, sheet):
+    async with creation_of(first, warehouse) as (creation, sheet):
+        begun = await entered(creation, sheet)
+        [[_, report]] = await creation.chunks(begun.plan_id)
+    async with creation_of(second, warehouse) as (creation, sheet):
         hold = partial(transitions.claim, owner="other", life=timedelta(hours=1))
-        await place.ledger.change([report], lambda entry, now: hold(entry, now=now))
+        await creation.ledger.change([report], lambda entry, now: hold(entry, now=now))
         with pytest.raises(Busy, match="cycle"):
-            await entered(place, second, sheet)
-        await place.ledger.change([report], lambda e, _: transitions.release(e, owner="other"))
-        begun = await entered(place, second, sheet)
-        await applied(place, second, sheet, begun.plan_id)
-        outcomes = await execution.conclude(place, second.drop_id, begun.plan_id, sheet)
+            await entered(creation, sheet)
+        await creation.ledger.change([report], lambda e, _: transitions.release(e, owner="other"))
+        begun = await entered(creation, sheet)
+        await applied(creation, sheet, begun.plan_id)
+        outcomes = await creation.conclude(begun.plan_id, sheet)
     assert [each.state for each in outcomes.outcomes] == ["created", "created"]
 
 
@@ -715,11 +619,11 @@ async def test_a_rejected_manager_is_not_created_with_its_earlier_data(
 ) -> None:
     first = drop(csv(HEAD, REPORT + "900001"))
     mistyped = drop(csv(HEAD.replace("2026-05-15", "2026-13-15"), REPORT + "900001"))
-    async with onboarding(first, warehouse) as (place, sheet):
-        await entered(place, first, sheet)
-    async with onboarding(mistyped, warehouse) as (place, sheet):
-        begun = await entered(place, mistyped, sheet)
+    async with creation_of(first, warehouse) as (creation, sheet):
+        await entered(creation, sheet)
+    async with creation_of(mistyped, warehouse) as (creation, sheet):
+        begun = await entered(creation, sheet)
         assert begun.chunks == 0
-        concluded = await execution.conclude(place, mistyped.drop_id, begun.plan_id, sheet)
+        concluded = await creation.conclude(begun.plan_id, sheet)
     assert [each.state for each in concluded.outcomes] == ["rejected", "rejected"]
     assert sandbox.truth()["created"]["employees"] == []

@@ -1,0 +1,357 @@
+"""Creation of the records of one drop: plan, entry in the ledger, chunks, decisions, outcomes.
+
+Each step is idempotent; steps pass only the plan's id and the number of a chunk to each other.
+"""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from functools import cached_property
+from typing import Any
+
+from sqlalchemy import Engine
+
+from bms_flows.onboarding.ledger import entering, matches, transitions
+from bms_flows.onboarding.ledger.store import PostgresLedger, with_managers
+from bms_flows.onboarding.planning import approval
+from bms_flows.onboarding.planning.limits import ApprovalDecision, changes_since_approval
+from bms_flows.onboarding.planning.matching import records_to_read
+from bms_flows.onboarding.planning.order import chunks, cyclic
+from bms_flows.onboarding.planning.plan import Action, Plan, PlanInputs, PlannedRow
+from bms_flows.onboarding.planning.planner import make
+from bms_flows.onboarding.planning.rules import Rules
+from bms_flows.onboarding.planning.view import PlanningView, keys_of, match_keys_of
+from bms_flows.onboarding.reading.sheet import LastLine, Sheet
+from bms_flows.onboarding.reporting.differences import ComparedContact, compare_rows
+from bms_flows.onboarding.reporting.duplicates import DuplicateFinding, find_duplicates
+from bms_flows.onboarding.reporting.outcome import RowOutcome, matched_ids
+from bms_flows.onboarding.reporting.question import reason_text
+from bms_flows.onboarding.reporting.receipt import make_receipt
+from bms_flows.onboarding.reporting.review import (
+    CREATE,
+    ChosenRows,
+    ReviewDecision,
+    bodies_to_send,
+    decide_review,
+)
+from bms_flows.onboarding.resources.description import Resource
+from bms_flows.onboarding.resources.match_rules import Identity
+from bms_flows.onboarding.resources.remote import Remote
+from bms_flows.onboarding.resources.snapshot import ServiceLists
+from bms_flows.onboarding.sending.apply import Applier
+from bms_flows.onboarding.sending.drop_lists import DropLists, scopes_of
+from bms_flows.onboarding.sending.verify import verify
+from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.runtime.settings import MAX_MAPPED_TASKS
+from bms_warehouse.locks import Busy
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A plan, whether it needs approval, and the duplicates of earlier creations."""
+
+    plan: Plan
+    decision: ApprovalDecision
+    findings: tuple[DuplicateFinding, ...] = ()
+
+    def text(self) -> str:
+        """Return the plan for logs: its id, counts, and why it needs approval or not."""
+        counts = ", ".join(f"{name} {count}" for name, count in self.plan.counts.items())
+        why = "; ".join(reason_text(each, "EN") for each in self.decision.reasons)
+        return f"plan {self.plan.id[:12]}: {counts}. Approval: {why}."
+
+
+@dataclass(frozen=True)
+class Entered:
+    """An approved plan whose rows are in the ledger, and its number of chunks."""
+
+    plan_id: str
+    chunks: int
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """The outcomes of a drop; without a compared plan `matched` and `compared` are empty."""
+
+    applied: bool
+    outcomes: Sequence[RowOutcome]
+    receipt: bytes
+    matched: Mapping[str, str]
+    compared: Sequence[ComparedContact]
+
+
+@dataclass(frozen=True)
+class Creation:
+    """The creation of a drop's records, with the warehouse, the service, rules and settings."""
+
+    warehouse: Engine
+    remote: Remote
+    rules: Rules
+    settings: OnboardingSettings
+    drop_id: int
+    today: date
+
+    @property
+    def resource(self) -> Resource:
+        """The resource to create."""
+        return self.remote.resource
+
+    @property
+    def identity(self) -> Identity:
+        """The keys and match rules of the resource."""
+        return self.remote.identity
+
+    @cached_property
+    def ledger(self) -> PostgresLedger:
+        """The ledger of the resource."""
+        return PostgresLedger(self.warehouse, self.resource.name)
+
+    def snapshots(self, sheet: Sheet) -> DropLists:
+        """Return the snapshots of the drop."""
+        return DropLists(
+            self.warehouse, self.ledger, self.remote, self.settings, self.drop_id, sheet
+        )
+
+    async def plan(self, sheet: Sheet, *, dry_run: bool = False) -> Proposal:
+        """Plan the drop, save the plan, and request approval if needed; a dry run requests none.
+
+        A new request resets earlier decisions on the same plan. Without approval `BMS_APPROVAL`
+        approves.
+        """
+        began, snapshots = await self.ledger.now(), self.snapshots(sheet)
+        snapshot = await snapshots.take()
+        view = await self._view(sheet, snapshot)
+        plan = make(sheet, self.resource, self.identity, self.rules, view)
+        findings = await find_duplicates(self.warehouse, self.ledger, self.identity, view.shown)
+        await snapshots.save(snapshot, view.matched_ids)
+        decision = await self._decide(plan, sheet.truncated_at, by_setting=not dry_run)
+        if decision.ask and not dry_run:
+            await self._request(plan, decision, began)
+        return Proposal(plan, decision, tuple(findings))
+
+    async def enter(self, plan_id: str, sheet: Sheet) -> Entered | Proposal:
+        """Enter the rows of an approved plan in the ledger, or return a new plan that needs approval.
+
+        The drop is planned again with the current ledger and new records of the service. A different
+        plan is entered only if it creates no more rows and no other data than the approved plan, or if
+        the setting approved both. Repeats if another drop entered a row for the same person in between.
+        Raises `NotApproved`, also if the approval is withdrawn in between.
+        """
+        began, snapshots = await self.ledger.now(), self.snapshots(sheet)
+        approved = await asyncio.to_thread(
+            approval.require_approved, self.warehouse, self.drop_id, plan_id
+        )
+        if approved.state == "applied":
+            return Entered(plan_id, len(await self.chunks(plan_id)))
+        while True:
+            snapshot, snapshot_id = await snapshots.reuse()
+            view = await self._view(sheet, snapshot)
+            if snapshot_id is None:
+                snapshot_id = await snapshots.save(snapshot, view.matched_ids)
+            plan = make(sheet, self.resource, self.identity, self.rules, view)
+            if plan.id != plan_id:
+                by_setting = str(approved.decided_by).startswith(approval.SETTING)
+                decision = await self._decide(plan, sheet.truncated_at, by_setting=by_setting)
+                if not plan.within(approved.creates) and (decision.ask or not by_setting):
+                    changes = changes_since_approval(approved.creates, plan)
+                    decision = replace(decision, ask=True, reasons=changes)
+                    await self._request(plan, decision, began)
+                    return Proposal(plan, decision)
+                approver = f"{approved.decided_by}, within {plan_id[:12]}"
+                approval.approve(self.warehouse, self.drop_id, plan.id, approver)
+            keys = match_keys_of(sheet, self.identity)
+            if await asyncio.to_thread(self._enter, plan, view, keys, snapshot_id):
+                return Entered(plan.id, len(await self.chunks(plan.id)))
+
+    async def release(self, chosen: ChosenRows, decision: ReviewDecision) -> Proposal | None:
+        """Apply a reviewer's decision, or return a plan of the rows to create that needs approval.
+
+        Released rows count towards the day's limit like planned rows.
+        """
+        if decision.choice == CREATE:
+            began = await self.ledger.now()
+            plan = await self._plan_of_released(chosen, decision)
+            needed = await self._decide(plan, None, by_setting=True)
+            if needed.ask:
+                await self._request(plan, needed, began)
+                return Proposal(plan, needed)
+        await self.apply_decision(chosen.rows, decision)
+        return None
+
+    async def apply_decision(self, rows: Sequence[int], decision: ReviewDecision) -> None:
+        """Commit a reviewer's decision on ledger rows, and process the rows that it released."""
+        released = await decide_review(self.warehouse, self.ledger, self.remote, rows, decision)
+        await self.applier().apply(released)
+
+    async def chunks(self, plan_id: str) -> Sequence[Sequence[int]]:
+        """Return the unfinished ledger rows of an applied plan by chunk.
+
+        Deterministic: a task receives only the number of its chunk.
+        """
+        plan = await asyncio.to_thread(approval.load, self.warehouse, self.drop_id, plan_id)
+        keys = [r["key"] for r in plan.rows if r["action"] in (Action.CREATE, Action.RESUME)]
+        # Managers that another drop left unfinished are included, or their reports would never be sent.
+        entries = await with_managers(self.ledger, keys)
+        managers = sorted(entries.keys() - {*keys})
+        manager_of = {key: e.manager_key for key, e in entries.items() if e.manager_key}
+        ordered = [key for key in [*managers, *keys] if key in entries]
+        split = chunks(ordered, manager_of, self.settings.chunk_rows, MAX_MAPPED_TASKS)
+        return [[entries[key].id for key in chunk] for chunk in split]
+
+    async def apply(self, plan_id: str, chunk: int) -> dict[str, int]:
+        """Process the rows of one chunk; return the number of rows by state.
+
+        Raises `Busy` while another task holds some of the rows, and the client's errors.
+        """
+        rows = (await self.chunks(plan_id))[chunk]
+        return {state.value: n for state, n in (await self.applier().apply(rows)).items()}
+
+    async def conclude(self, plan_id: str, sheet: Sheet) -> Conclusion:
+        """Read created records back and return the outcomes of the drop."""
+        engine, ledger, remote = self.warehouse, self.ledger, self.remote
+        rows = [row for chunk in await self.chunks(plan_id) for row in chunk]
+        await verify(engine, ledger, remote, self.settings.settle_s, rows)
+        outcomes, receipt = await make_receipt(
+            engine, ledger, remote, self.snapshots(sheet), plan_id
+        )
+        plan = await asyncio.to_thread(approval.load, engine, self.drop_id, plan_id)
+        if plan.state != "applied":
+            return Conclusion(False, outcomes, receipt, {}, ())
+        matched = matched_ids(self.identity, sheet, outcomes)
+        compared = await compare_rows(remote, sheet, outcomes)
+        return Conclusion(True, outcomes, receipt, matched, compared)
+
+    def applier(self) -> Applier:
+        """Return an applier with a new owner id."""
+        return Applier(self.ledger, self.remote, self.settings)
+
+    async def _decide(
+        self, plan: Plan, truncated_at: LastLine | None, *, by_setting: bool
+    ) -> ApprovalDecision:
+        policy = approval.Policy(self.settings, self.rules.plan, self.today, truncated_at)
+        return await asyncio.to_thread(
+            approval.decide, self.warehouse, self.drop_id, plan, policy, by_setting=by_setting
+        )
+
+    async def _request(self, plan: Plan, decision: ApprovalDecision, began: datetime) -> None:
+        await asyncio.to_thread(
+            approval.request, self.warehouse, self.drop_id, plan, decision, began
+        )
+
+    async def _plan_of_released(self, chosen: ChosenRows, decision: ReviewDecision) -> Plan:
+        bodies = await bodies_to_send(self.ledger, chosen.rows)
+        rows = (
+            PlannedRow(
+                line=line,
+                action=Action.CREATE,
+                key=entry.key,
+                digest=entry.digest,
+                body=bodies[entry.id],
+                manager_key=entry.manager_key,
+            )
+            for line, entry in chosen.by_line.items()
+        )
+        bound = PlanInputs(chosen.plan_id, decision.run, "", self.rules.version)
+        return Plan(self.resource.name, bound, tuple(rows), chosen.headcount, chosen.empty_scopes)
+
+    async def _view(self, sheet: Sheet, snapshot: ServiceLists) -> PlanningView:
+        """Return the planner's view of the ledger and of a snapshot of the service."""
+        identity, unknown_scopes, names = self.identity, frozenset[Any](), [*snapshot.lists]
+        if identity.scope is not None:
+            scopes = scopes_of(identity, sheet)
+            unknown_scopes = frozenset(each for each in scopes if str(each) not in snapshot.lists)
+            names = [str(scope) for scope in scopes - unknown_scopes]
+        listed = [snapshot.lists[name].rows for name in names]
+        headcount = len({i for fingerprints in listed for i in fingerprints})
+        # A resource without scopes has several lists of the same records.
+        parts = listed if identity.scope is not None else [headcount]
+        # A created record may be missing from the lists for this long.
+        since = snapshot.taken_at - transitions.EMPTY_LOOKUPS * self.settings.settle
+        entries = await with_managers(self.ledger, keys_of(sheet, identity))
+        match_keys = match_keys_of(sheet, identity)
+        in_flight, matched = await asyncio.to_thread(self._earlier, since, match_keys)
+        view = PlanningView(
+            entries,
+            in_flight,
+            list(snapshot.records.values()),
+            unknown_scopes,
+            matched=matched,
+            since=since,
+            drop_id=self.drop_id,
+            headcount=headcount,
+            empty_scopes=sum(not part for part in parts),
+            contains=snapshot.contains,
+        )
+        wanted = sorted(records_to_read(sheet, self.resource, identity, view))
+        records = await asyncio.gather(*(self.remote.read(remote_id) for remote_id in wanted))
+        found = {i: record for i, record in zip(wanted, records, strict=True) if record is not None}
+        return replace(view, records=found)
+
+    def _earlier(
+        self, since: datetime, match_keys: Collection[str]
+    ) -> tuple[dict[str, Collection[str]], dict[str, str]]:
+        """Return the rows in flight since `since`, and the records that earlier drops matched."""
+        matched = matches.load(self.warehouse, self.resource.name, match_keys)
+        with self.warehouse.connect() as connection:
+            return entering.rows_in_flight(connection, self.identity, since), matched
+
+    def _enter(
+        self, plan: Plan, view: PlanningView, match_keys: Collection[str], snapshot_id: int
+    ) -> bool:
+        """Enter the plan's new rows and mark the plan as applied, in one transaction.
+
+        Returns False, and enters nothing, if other drops entered rows with the same match keys since
+        the `view`. Raises `NotApproved`, and `Busy` if a row that another task holds keeps its earlier
+        manager, so that the managers would form a cycle.
+        """
+        with self.warehouse.begin() as connection:
+            entering.lock_entering(connection, plan.resource)
+            in_flight = entering.rows_in_flight(connection, self.identity, view.since)
+            if view.is_outdated(in_flight, match_keys):
+                return False
+            rows = self._new_rows(plan, in_flight)
+            entering.enter(
+                connection,
+                plan.resource,
+                self.drop_id,
+                rows,
+                attempts=self.settings.create_attempts,
+                snapshot_id=snapshot_id,
+            )
+            keys = [row.key for row in rows]
+            managers = entering.stored_managers(connection, plan.resource, keys)
+            if cyclic({key: manager for key, manager in managers.items() if manager}):
+                raise Busy(
+                    "another task holds rows whose earlier managers form a cycle with this plan; the"
+                    " retry plans again when they are free",
+                    retry_after=self.settings.lease_s,
+                    retry_for_hours=True,
+                )
+            approval.mark_applied(connection, self.drop_id, plan.id)
+        return True
+
+    def _new_rows(
+        self, plan: Plan, in_flight: Mapping[str, Collection[str]]
+    ) -> list[entering.NewRow]:
+        """Return the rows that the ledger does not have yet."""
+        digests = {row.key: self.identity.rules_by_digest(row.body) for row in plan.rows if row.key}
+        return [
+            entering.NewRow(
+                line=row.line,
+                key=row.key,
+                digest=row.digest,
+                body=row.body,
+                manager_key=row.manager_key,
+                reason=row.reason if row.action is Action.REVIEW else None,
+                candidates=row.candidates,
+                # Without a candidate, a reviewer compares the row with other rows.
+                alike=entering.rows_alike(row.key, digests[row.key], {**in_flight, **digests})
+                if row.action is Action.REVIEW
+                and not row.candidates
+                and row.reason != "given_up_before"
+                else (),
+            )
+            for row in plan.rows
+            if row.key is not None and row.action in {Action.CREATE, Action.REVIEW}
+        ]

@@ -1,0 +1,135 @@
+"""Inbox of a resource: its folder, the drops that runs claim from it, and their files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from upath import UPath
+
+from bms_flows.catalog import CREATED_BY
+from bms_flows.onboarding.inbox import archive, claim, closing, discovery, templates
+from bms_flows.onboarding.inbox.claim import Drop
+from bms_flows.onboarding.inbox.discovery import FoundFile
+from bms_flows.onboarding.planning import rules
+from bms_flows.onboarding.planning.rules import Rules
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reading.sheet import Sheet
+from bms_flows.onboarding.reporting import report
+from bms_flows.onboarding.resources.description import Resource
+from bms_flows.onboarding.resources.remotes import REMOTES
+from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat, OnboardingSettings
+from bms_flows.runtime.context import FlowContext
+from bms_flows.runtime.notice import Links
+from bms_flows.runtime.settings import Language
+
+
+class NoSuchFile(LookupError):
+    """The inbox has no such file, or there is no such drop; the message explains the params."""
+
+    retriable = False
+
+
+@dataclass(frozen=True)
+class Inbox:
+    """The inbox of a resource."""
+
+    flow: FlowContext
+    name: str
+    """The resource."""
+    settings: OnboardingSettings
+
+    @property
+    def resource(self) -> Resource:
+        """The description of the resource."""
+        return REMOTES[self.name].resource
+
+    @property
+    def folder(self) -> UPath:
+        """The folder of the inbox."""
+        return self.flow.data_root / "inbox" / self.resource.inbox
+
+    @property
+    def language(self) -> Language:
+        """The language of reports and questions."""
+        return self.settings.language_of(self.resource.inbox)
+
+    @cached_property
+    def declared(self) -> DeclaredFormat:
+        """The declared format of the files."""
+        return self.settings.inbox_formats.get(self.resource.inbox, UNDECLARED)
+
+    @cached_property
+    def rules(self) -> Rules:
+        """The validation rules of the resource; their version includes the declared format."""
+        found, declared = rules.read(self.resource, self.settings.rules), self.declared
+        if declared == UNDECLARED:
+            return found
+        return replace(
+            found, version=f"{found.version}-{declared.date_order}-{declared.decimal_mark}"
+        )
+
+    def provide(self) -> None:
+        """Create the inbox with its templates if needed."""
+        page = Links.of(self.flow.settings).drops(CREATED_BY[self.name].dag_id)
+        described = replace(self.resource, required=self.rules.required)
+        templates.provide(self.folder, described, self.declared, page=page)
+
+    def claim(self, seen: FoundFile, run_id: str | None = None) -> Drop:
+        """Claim a file for a run; raise `Busy` if another run has it."""
+        drop = claim.claim_file(self.flow.warehouse, self.name, seen, run_id)
+        if drop.state in claim.ENDED and discovery.find_file(self.folder, seen.path) == seen:
+            # A run archives its file before it closes the drop, so this file was dropped later.
+            drop = claim.claim_again(self.flow.warehouse, drop, run_id)
+        return drop
+
+    def drop_of_run(self, params: Mapping[str, Any], run_id: str) -> Drop:
+        """Return the drop of a DAG run, claimed by the run; raise `NoSuchFile`."""
+        engine = self.flow.warehouse
+        if own := claim.drop_of_run(engine, self.name, run_id):
+            # An earlier try claimed the drop. A closed drop means that the run was cleared.
+            ended = own.state in ("not_applied", "refused", "withdrawn")
+            return claim.reopen(engine, own.id, run_id) if ended or params.get("decision") else own
+        if params.get("path"):
+            seen = discovery.find_typed(self.folder, params["path"])
+            if seen is None:
+                raise NoSuchFile("no such file in the inbox; enter its name in the inbox")
+            return self.claim(seen, run_id)
+        if not params.get("drop"):
+            raise NoSuchFile("enter the name of a file in the inbox, or the number of a drop")
+        drop = claim.get(engine, params["drop"])
+        if drop.resource != self.name:
+            raise NoSuchFile(
+                f"drop {drop.id} belongs to another DAG: its resource is {drop.resource}"
+            )
+        return claim.reopen(engine, drop.id, run_id)
+
+    def archive(self, drop: Drop) -> UPath:
+        """Move the file of a drop to the archive; return its path there.
+
+        Closes the drop and raises `FileChanged` if the file changed or is missing.
+        """
+        target = self.flow.data_root / "archive" / self.resource.inbox
+        try:
+            return archive.move_to_archive(self.folder, target, drop)
+        except archive.FileChanged:
+            closing.withdraw(self.flow.warehouse, drop, self._missing_reason(drop))
+            raise
+
+    def read(self, drop: Drop) -> tuple[Sheet, UPath]:
+        """Archive and parse the file of a drop; return content and path. Raises `FileChanged`."""
+        original = self.archive(drop)
+        content = discovery.head(original)
+        sheet = read(content, original.name, self.resource, self.declared)
+        cut = None if discovery.complete(content, original.name) else report.last_line(sheet)
+        return replace(sheet, sha256=archive.digest(original), truncated_at=cut), original
+
+    def report_folder(self, drop: Drop) -> UPath:
+        """Return the folder of a drop's report."""
+        return self.flow.data_root / "reports" / self.resource.inbox / drop.folder
+
+    def _missing_reason(self, drop: Drop) -> str:
+        """Return the code of the reason why the file of a drop is not readable."""
+        if drop.archive is not None:
+            return "archive_expired"
+        return "removed" if discovery.find_file(self.folder, drop.path) is None else "changed"
