@@ -23,6 +23,7 @@ def test_a_variable_without_effect_is_named_with_the_reason() -> None:
         "BMS_DATA_ROOT",
         "BMS_FRESH_HOURS",
         "BMS_SANDBOX_PORT",
+        "BMS_STACK",
     ]
     assert list(without_effect(given, KINDS)) == []
     wrong = [
