@@ -48,7 +48,7 @@ def notify(warehouse: Engine, channel: Channel, asked_at: datetime) -> Callable[
     def send(
         hours: float, to: Callable[[str], Send | None] = lambda _: channel, **given: Any
     ) -> int:
-        settings = OnboardingSettings(**given)
+        settings = replace(SETTINGS, **given)
         with warehouse.begin() as connection:  # the time of the last message, as `hours` counts it
             connection.execute(
                 text("update bms.creation_plan set notified_at = :t where notified_at > :t"),
