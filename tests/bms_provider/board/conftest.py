@@ -45,8 +45,11 @@ def visit(
     from airflow.api_fastapi.app import init_auth_manager
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
+    from bms_provider.board import routes
     from bms_provider.board import warehouse as board_warehouse
     from bms_provider.plugin import BmsPlugin
+
+    routes.settings.cache_clear()
 
     monkeypatch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", SECRET)
     monkeypatch.setenv(
