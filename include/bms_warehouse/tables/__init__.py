@@ -1,7 +1,5 @@
 """Tables of the warehouse, declared with SQLAlchemy."""
 
-from bms_warehouse.tables.alarms import alarm
-from bms_warehouse.tables.contract import contract
 from bms_warehouse.tables.creation import (
     creation,
     creation_body,
@@ -10,8 +8,7 @@ from bms_warehouse.tables.creation import (
     creation_plan,
     creation_snapshot,
 )
-from bms_warehouse.tables.differences import contact_agreement, contact_difference
-from bms_warehouse.tables.drops import dropped_file
+from bms_warehouse.tables.drops import contact_agreement, contact_difference, dropped_file
 from bms_warehouse.tables.history import VIEWS, superseded
 from bms_warehouse.tables.invoices import (
     CLIENT_INVOICE_FIELDS,
@@ -21,12 +18,11 @@ from bms_warehouse.tables.invoices import (
     client_invoice_lease,
     client_invoice_missing_number,
     client_invoice_version,
+    code_name,
 )
 from bms_warehouse.tables.mirror import MIRROR_TABLES
-from bms_warehouse.tables.names import code_name
-from bms_warehouse.tables.reconciliation import reconciliation
+from bms_warehouse.tables.monitoring import alarm, contract, reconciliation, service_identity
 from bms_warehouse.tables.schema import METADATA, PRIVATE_METADATA
-from bms_warehouse.tables.service import service_identity
 from bms_warehouse.tables.step_runs import control_total, load_profile, quarantine, step_run
 
 contact = MIRROR_TABLES["contact"].current

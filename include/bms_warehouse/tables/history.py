@@ -2,17 +2,12 @@
 
 from sqlalchemy import Column, ForeignKeyConstraint, Index, MetaData, PrimaryKeyConstraint, Table
 
-from bms_warehouse.tables.schema import (
-    TIMESTAMP,
-    column,
-    optional,
-)
+from bms_warehouse.tables.schema import columns
 
 VIEWS = MetaData()
 """Views that are queried like tables; their `info["query"]` is their definition."""
 
-_SUPERSEDED_AT = "First read that returned the next version; null for the current version."
-_OBSERVED_AT = "First read that returned this version."
+_SUPERSEDED_AT = "_superseded_at time -- First read that returned the next version; null for the current version."
 
 
 def superseded(table: Table) -> Table:
@@ -31,7 +26,7 @@ def with_history(table: Table, *indexes: Index) -> Table:
         f"{table.name}_superseded",
         table.metadata,
         *[Column(c.name, c.type, nullable=c.nullable, comment=c.comment) for c in table.columns],
-        column("_superseded_at", TIMESTAMP, _SUPERSEDED_AT),
+        *columns(_SUPERSEDED_AT),
         PrimaryKeyConstraint(*key, "_version"),
         # Without it, a row deleted by hand would leave versions of a row that does not exist.
         ForeignKeyConstraint(key, [table.columns[name] for name in key]),
@@ -45,7 +40,7 @@ def with_history(table: Table, *indexes: Index) -> Table:
             Column(c.name, c.type, primary_key=c.primary_key, comment=c.comment)
             for c in earlier.columns
         ],
-        optional("_observed_at", TIMESTAMP, _OBSERVED_AT),
+        *columns("_observed_at time? -- First read that returned this version."),
         schema=table.schema,
         comment=f"History of {label} rows, from _version 1: a view of earlier and current versions.",
         info={

@@ -4,27 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import (
-    Boolean,
-    CheckConstraint,
-    Column,
-    LargeBinary,
-    Table,
-)
+from sqlalchemy import Boolean, CheckConstraint, Column, Table
 
 from bms_warehouse import resources
 from bms_warehouse.resources import ResourceDescription
 from bms_warehouse.tables.history import with_history
 from bms_warehouse.tables.schema import (
-    BIGINT,
     METADATA,
     PRIVATE_METADATA,
-    TEXT,
     TYPES,
     audit_columns,
-    column,
+    columns,
     field,
-    optional,
 )
 
 
@@ -72,32 +63,22 @@ def _fields(columns: Sequence[resources.Column]) -> list[Column[Any]]:
 
 def _own_columns(resource: ResourceDescription) -> list[Column[Any]]:
     """Return our columns of a resource that is mirrored from a list and details."""
-    entity = column(
-        "_entity", BIGINT, f"Entity whose list returned the {resource.name} last (query parameter)."
-    )
+    name = resource.name
+    entity = f"_entity bigint -- Entity whose list returned the {name} last (query parameter)."
     return [
-        column(
-            "deleted",
-            Boolean,
-            f"Whether the {resource.name} is removed; _removal_reason gives the reason.",
+        *columns(
+            f"deleted boolean -- Whether the {name} is removed; _removal_reason gives the reason."
         ),
         *audit_columns(),
-        optional(
-            "_list_hash",
-            LargeBinary,
-            "Digest of the list item that the row matches; null if no list contained the record.",
-        ),
-        column(
-            "_detailed",
-            Boolean,
-            "Whether the detail was read since the list item changed; if not, its fields are older.",
-        ),
-        optional(
-            "_removal_reason",
-            TEXT,
-            "flagged: deleted by the service's flag; missing: no longer in the service; null: present.",
-        ),
-        *([entity] if resource.per_entity else []),
+        *columns("""
+        _list_hash bytes? -- Digest of the list item that the row matches; null if no list contained
+            the record.
+        _detailed boolean -- Whether the detail was read since the list item changed; if not, its
+            fields are older.
+        _removal_reason text? -- flagged: deleted by the service's flag; missing: no longer in the
+            service; null: present.
+        """),
+        *(columns(entity) if resource.per_entity else ()),
         *(
             Column(flag.name, Boolean, nullable=flag.nullable, comment=flag.meaning)
             for flag in resource.flags

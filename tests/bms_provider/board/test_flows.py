@@ -6,7 +6,7 @@ from bms_flows.catalog import CREATED_BY
 from bms_provider.board.flows import task_of
 from bms_provider.board.states import TONES
 from bms_warehouse.tables.drops import DROP_STATES
-from bms_warehouse.tables.reconciliation import RECONCILIATION_STATES
+from bms_warehouse.tables.monitoring import RECONCILIATION_STATES
 from bms_warehouse.tables.step_runs import STEP_RUN_STATES
 
 
