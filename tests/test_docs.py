@@ -51,11 +51,10 @@ def flow_settings() -> dict[str, Any]:
         for field in dataclasses.fields(settings):
             if field.name in fixed:
                 continue
-            made = field.default_factory is not dataclasses.MISSING
-            found[f"BMS_{field.name.upper()}"] = field.default_factory() if made else field.default
+            found[f"BMS_{field.name.upper()}"] = getattr(settings(), field.name)
     del found["BMS_DETAILS"]
     found["BMS_FRESH_HOURS"] = json.dumps(
-        {flow.dag_id: flow.freshness.hours for flow in WITH_TARGET}
+        {flow.dag_id: flow.freshness.hours for flow in WITH_TARGET if flow.freshness}
     )
     for resource in WITH_PRIVATE_FIELDS:
         found[f"BMS_{resource.details_level.upper()}"] = FlowSettings().details_of(resource.name)

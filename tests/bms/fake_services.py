@@ -22,7 +22,11 @@ INVOICE = {
     "total_incl_vat": 120.0,
     "total_due": 0,
 }
-DAYS = {"id_entity": 1, "start_date": date(2026, 3, 2), "end_date": date(2026, 3, 6)}
+DAYS: dict[str, Any] = {
+    "id_entity": 1,
+    "start_date": date(2026, 3, 2),
+    "end_date": date(2026, 3, 6),
+}
 EMPLOYEE = {"id_entity": 1, "first_name": "Zoé", "last_name": "Lefèvre", "salary_base": 41000.5}
 CONTACT = {"first_name": "Anaïs", "last_name": "Noël", "email": "anais@example.com"}
 CONSULTANT = {"first_name": "Loïc", "last_name": "Petit", "rate": Decimal("612.50")}

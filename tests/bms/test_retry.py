@@ -120,7 +120,9 @@ def test_a_throttled_create_is_retried_only_with_create_refused_by_429() -> None
 
 
 @pytest.mark.parametrize("kind", [Throttled, ServiceUnavailable])
-def test_the_wait_is_the_one_that_the_service_requests(kind: type[BmsError]) -> None:
+def test_the_wait_is_the_one_that_the_service_requests(
+    kind: type[Throttled | ServiceUnavailable],
+) -> None:
     error = kind(E, "x", status=503, retry_after=7.0)
     assert decision(error, idempotent=True) == Retry(7.0)
     assert decision(error, idempotent=True, attempt=2) == Retry(7.0)

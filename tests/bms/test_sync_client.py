@@ -20,7 +20,11 @@ from bms.sync_client import SyncClient
 from tests.bms.fake_services import Sandbox
 from tests.support.patience import LONG_S
 
-DAYS = {"id_entity": 1, "start_date": date(2026, 3, 2), "end_date": date(2026, 3, 6)}
+DAYS: dict[str, Any] = {
+    "id_entity": 1,
+    "start_date": date(2026, 3, 2),
+    "end_date": date(2026, 3, 6),
+}
 
 
 @pytest.fixture
@@ -47,7 +51,7 @@ def test_reads_each_resource(client: SyncClient) -> None:
     invoices = client.list_client_invoices(**DAYS)
     assert all(isinstance(invoice, ClientInvoice) for invoice in invoices)
     assert len(invoices) > 0
-    days = {"start_date": "2026-03-02", "end_date": "2026-03-06"}
+    days: dict[str, Any] = {"start_date": "2026-03-02", "end_date": "2026-03-06"}
     assert len(client.list_client_invoices(**{**DAYS, **days})) == len(invoices)
 
 

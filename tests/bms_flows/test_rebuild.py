@@ -14,7 +14,8 @@ from sqlalchemy import Engine, text
 from upath import UPath
 
 from bms_cli.app import main
-from bms_flows.rebuild import ResponsesMissing, rebuild
+from bms_flows.invoices.raw import ResponsesMissing
+from bms_flows.rebuild import rebuild
 from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox

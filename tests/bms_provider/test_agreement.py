@@ -40,7 +40,7 @@ def reference(project: Path) -> SimpleNamespace:
 @pytest.fixture(scope="module")
 def operators(reference: SimpleNamespace) -> dict[str, Any]:
     """Every operator, by its operation."""
-    return reference.operator_classes()  # type: ignore[no-any-return]  # a script's function
+    return reference.operator_classes()
 
 
 def test_each_operation_has_its_operator(operators: dict[str, Any]) -> None:

@@ -29,7 +29,7 @@ def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[Statsd]:
         metrics.setenv("AIRFLOW__METRICS__STATSD_INFLUXDB_ENABLED", "True")
         stats.initialize(factory=get_stats_factory(), export_legacy_names=False)
         yield found
-        backend._get_backend().statsd.close()
+        vars(backend._get_backend())["statsd"].close()
         metrics.setenv("AIRFLOW__METRICS__STATSD_ON", "False")
         stats.initialize(factory=get_stats_factory(), export_legacy_names=False)
 
@@ -94,7 +94,7 @@ def warehouse(**extra: Any) -> URL:
 
 def test_extras_of_the_hook_and_empty_extras_do_not_reach_the_database() -> None:
     """The extras that `PostgresHook` keeps to itself, and null, which the form sends for an empty field."""
-    own = dict.fromkeys(PostgresHook.ignored_extra_options, "x")
+    own: dict[str, Any] = dict.fromkeys(PostgresHook.ignored_extra_options, "x")
     for name in ("iam", "redshift", "redshift-serverless"):
         own[name] = False
     found = warehouse(**own, sslmode="require", sslrootcert=None, connect_timeout=5, passfile="")

@@ -1,6 +1,7 @@
 """DAGs of mirrors that a description makes."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ DETAILS = {"details", "full"}
 
 
 def test_the_dag_of_a_resource_with_details_reads_and_offers_them() -> None:
-    dag = mirror_flow.mirror("consultant_sync")
+    dag: Any = mirror_flow.mirror("consultant_sync")
     assert dag.params.keys() > DETAILS
     assert dag.task_dict["check_access"].requires == ["list_consultants", "read_consultant"]
     assert "after the detail confirms it" in str(dag.doc_md)
@@ -25,7 +26,7 @@ def test_the_dag_of_a_listed_resource_requires_and_offers_no_details(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(MIRRORS, "consultant_sync", replace(CONSULTANT, has_detail=False))
-    dag = mirror_flow.mirror("consultant_sync")
+    dag: Any = mirror_flow.mirror("consultant_sync")
     assert dag.params.keys() & DETAILS == set()
     assert "detail" not in str(dag.params["accept_gone"])
     assert dag.task_dict["check_access"].requires == ["list_consultants"]
@@ -36,13 +37,13 @@ def test_the_dag_of_a_listed_resource_requires_and_offers_no_details(
 def test_a_dag_with_private_fields_stores_them_if_its_param_or_setting_says_full(
     monkeypatch: pytest.MonkeyPatch, level: str | None, stored: bool
 ) -> None:
-    monkeypatch.setitem(BY_OPERATION, "list_consultants", EmployeeItem)  # type: ignore[arg-type]  # a dict
-    monkeypatch.setitem(BY_OPERATION, "read_consultant", Employee)  # type: ignore[arg-type]  # a dict
+    monkeypatch.setitem(BY_OPERATION, "list_consultants", EmployeeItem)
+    monkeypatch.setitem(BY_OPERATION, "read_consultant", Employee)
     described = replace(EMPLOYEE, name="consultant", plural="consultants", schedule="20 4 * * *")
     monkeypatch.setitem(MIRRORS, "consultant_sync", described)
     monkeypatch.setattr("bms_flows.runtime.settings.WITH_PRIVATE_FIELDS", (described,))
     monkeypatch.setenv("BMS_CONSULTANT_DETAILS", "full")
-    dag = mirror_flow.mirror("consultant_sync")
+    dag: Any = mirror_flow.mirror("consultant_sync")
     assert "details" not in dag.params
     assert "`consultant_details=full` stores them in the schema `bms_private`" in str(dag.doc_md)
     params = {**dag.params.dump(), "consultant_details": level}

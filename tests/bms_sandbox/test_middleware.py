@@ -247,7 +247,12 @@ def test_read_only_periods_refuse_only_creates(caller: Caller, status: int | Non
 @pytest.mark.parametrize("status", [429, 502, 504])
 def test_a_gateway_responds_while_the_service_still_creates(caller: Caller, status: int) -> None:
     sandbox = caller.sandbox
-    gateway = {"kind": "gateway", "operation": "create_*", "count": 1, "status": status}
+    gateway: dict[str, Any] = {
+        "kind": "gateway",
+        "operation": "create_*",
+        "count": 1,
+        "status": status,
+    }
     sandbox.set_fault(**gateway, seconds=0.1, origin_seconds=3600)
     assert caller.post("/v1/CRM/contacts", CONTACT).status == status
     assert CONTACT["email"] not in emails(sandbox)

@@ -18,7 +18,7 @@ LONG, INT = "integer:int64", "integer:int32"
 
 def table(text: str) -> dict[str, str]:
     """Read `a, b: type; c: type` with the dots of mission1 .. mission6."""
-    fields = {}
+    fields = dict[str, str]()
     for part in filter(None, (p.strip() for p in text.split(";"))):
         names, _, kind = part.partition(": ")
         for name in names.split(","):

@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -48,13 +49,13 @@ def merge(engine: Engine, staged: pa.Table, *, step: int = 1, at: datetime = AT)
         return loads.merge(connection, table, step_run_id=step, observed_at=at)
 
 
-def stored(engine: Engine, what: object = table) -> list[tuple[object, ...]]:
+def stored(engine: Engine, what: Any = table) -> list[tuple[object, ...]]:
     """Return id, subject, version and step of each row."""
     with engine.connect() as connection:
         found = connection.execute(
             select(
                 what.c.id_invoice, what.c.invoice_subject, what.c._version, what.c._step_run_id
-            ).order_by(what.c.id_invoice, what.c._version)  # type: ignore[attr-defined]  # type: ignore[attr-defined]
+            ).order_by(what.c.id_invoice, what.c._version)
         )
         return [tuple(row) for row in found]
 
@@ -184,7 +185,7 @@ def test_a_value_that_returns_is_a_version_again(warehouse: Engine) -> None:
         merge(warehouse, rows(1, 2, digest=digest), step=9, at=at + timedelta(hours=1))
     columns = ("invoice_subject", "_version", "_step_run_id", "_observed_at", "_superseded_at")
     with warehouse.connect() as connection:
-        query = select(versions.c[columns]).where(versions.c.id_invoice == 1)
+        query = select(*(versions.c[name] for name in columns)).where(versions.c.id_invoice == 1)
         found = connection.execute(query.order_by(versions.c._version)).all()
     assert found == [
         ("a", 1, 1, times[0], times[1]),

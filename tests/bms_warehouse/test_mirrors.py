@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -108,7 +109,7 @@ def test_the_list_hash_follows_without_a_version(connection: Connection) -> None
 
 
 def test_a_missing_row_gets_one_version_and_returns(connection: Connection) -> None:
-    given = {"step_run_id": 2, "observed_at": AT}
+    given: dict[str, Any] = {"step_run_id": 2, "observed_at": AT}
     marked = [mirrors.mark_missing(connection, table, ["a"], **given) for _ in range(2)]
     assert marked == [1, 0]
     assert stored(connection, "deleted", "_removal_reason", "_version", "_step_run_id") == [

@@ -22,7 +22,7 @@ from tests.dags.airflow_program import run_program
 
 DAG_FILE = Path(__file__).parent / "all_operators.py"
 CREDENTIALS = Credentials("canary-client", "canary-application", "canary-secret-9d2c")
-BODIES = {
+BODIES: dict[str, dict[str, Any]] = {
     "employee": {
         "id_entity": 1,
         "first_name": "Canari-Prénom",
@@ -60,7 +60,7 @@ class Run:
 
     def rows(self, statement: str) -> list[Any]:
         with psycopg.connect(self.database) as connection:
-            return connection.execute(statement).fetchall()  # type: ignore[call-overload]  # ours
+            return connection.execute(statement).fetchall()
 
     def xcoms(self) -> dict[str, Any]:
         found = self.rows("select task_id, value from xcom where key = 'return_value'")

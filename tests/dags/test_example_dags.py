@@ -48,7 +48,7 @@ class Runs:
     def rows(self, statement: str) -> list[Any]:
         """Return rows of the database of the examples."""
         with psycopg.connect(self.mine) as connection:
-            return connection.execute(statement).fetchall()  # type: ignore[call-overload]  # ours
+            return connection.execute(statement).fetchall()
 
 
 def _database(postgres: str, template: str = "template1") -> str:

@@ -13,7 +13,7 @@ def onboardings(project: Path) -> dict[str, Any]:
     from airflow.dag_processing.dagbag import DagBag
 
     names = {flow.dag_id for flow in CREATED_BY.values()}
-    found = {}
+    found = dict[str, Any]()
     for name in names:
         bag = DagBag(str(project / "dags" / f"{name}.py"))
         assert bag.import_errors == {}

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,10 @@ class Topology:
             self.start(service)
         for worker in workers:
             self.start("worker", worker)
-        self.await_all({name: lambda name=name: " ready." in self.log(name) for name in workers})
+        self.await_all({name: partial(self._ready, name) for name in workers})
+
+    def _ready(self, worker: str) -> bool:
+        return " ready." in self.log(worker)
 
     def down(self) -> None:
         """End every process."""

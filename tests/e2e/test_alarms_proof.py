@@ -72,7 +72,7 @@ class Stand:
 
     def sql(self, statement: str) -> list[Any]:
         with psycopg.connect(self.stack.warehouse) as connection:
-            done = connection.execute(statement)  # type: ignore[call-overload]  # our own statements
+            done = connection.execute(statement)
             return done.fetchall() if done.description else []
 
     def ended(self, dag: str, run: str) -> str:

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -152,7 +153,7 @@ class Play:
             runs.append((cell, self.start(cell)))
         for cell in cells:
             killed = self.folder / f"{cell.name}.killed"
-            until(killed.exists, lambda cell=cell: f"{cell} was never killed")
+            until(killed.exists, partial("{} was never killed".format, cell))
             if cell.restart == "clear":
                 self.clear(cell)
             elif cell.restart == "redrop":

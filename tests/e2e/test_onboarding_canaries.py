@@ -128,7 +128,7 @@ def test_the_metadata_database_contains_no_canary(
 def found(connection: psycopg.Connection[Any], table: str, text: str) -> int:
     """Return the number of rows of a table with a text in any column."""
     hits = connection.execute(
-        f'select count(*) from "{table}" t where position(%s in t::text) > 0',  # type: ignore[arg-type]  # tables of the catalogue
+        f'select count(*) from "{table}" t where position(%s in t::text) > 0',
         [text],
     ).fetchone()
     return int(hits[0]) if hits else 0

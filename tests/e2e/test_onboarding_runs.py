@@ -169,7 +169,7 @@ def test_no_personal_datum_is_in_airflow_s_database_or_logs(drops: Drops, stack:
         ).fetchall()
         for (table,) in tables:
             hits = connection.execute(
-                f'select count(*) from "{table}" t where t::text like %s',  # type: ignore[arg-type]
+                f'select count(*) from "{table}" t where t::text like %s',
                 [f"%{SECRET_NAME}%"],
             ).fetchone()
             assert hits == (0,), table

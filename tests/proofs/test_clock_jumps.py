@@ -1,5 +1,6 @@
 """Wall clock of a worker that jumps by two hours during its work, with a correct database clock."""
 
+import importlib
 import multiprocessing
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,9 +39,7 @@ def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def jump(seconds: float) -> None:
     """Set the wall clock of this process."""
-    import sitecustomize
-
-    sitecustomize.jump(seconds)  # type: ignore[attr-defined]  # ours
+    importlib.import_module("sitecustomize").jump(seconds)
 
 
 @dataclass(frozen=True)

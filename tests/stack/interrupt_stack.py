@@ -72,8 +72,8 @@ def run_round(
 def main(rounds: int = 12, seed: int = 1, command: str = "demo") -> int:
     """Run the rounds and return 0 if all passed."""
     random.seed(seed)
-    for number in (signal.SIGINT, signal.SIGHUP):  # ignored under nohup or in the background
-        signal.signal(number, signal.SIG_DFL)
+    for each in (signal.SIGINT, signal.SIGHUP):  # ignored under nohup or in the background
+        signal.signal(each, signal.SIG_DFL)
     folder = Path(tempfile.mkdtemp())
     failed = 0
     paths = StackPaths(CHECKOUT, folder / "0")

@@ -69,7 +69,7 @@ def test_only_the_sandbox_is_written_to(tmp_path: Path, sandbox: str | None, wri
 def test_start_dates_of_the_sample_need_no_approval_in_any_year(today: date) -> None:
     limits = rules.read(EMPLOYEE).plan
     sheet = read(scenarios.sample_content(today, 0), scenarios.SAMPLE.name, EMPLOYEE)
-    starts = [row.values["start_date"] for row in sheet.rows if "start_date" in row.values]
+    starts: list[Any] = [r.values["start_date"] for r in sheet.rows if "start_date" in r.values]
     assert len(starts) >= 20
     assert all(0 < (start - today).days <= limits.start_days_after for start in starts)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from bms_flows.audit.compare import (
     Comparison,
@@ -69,7 +70,7 @@ def test_a_difference_that_outlives_a_load_is_a_fault() -> None:
 
 def test_a_load_resolves_the_differences_that_it_repaired_or_changed() -> None:
     listed: dict[Key, bytes | None] = {1: A, 2: B, 3: C, 5: None}
-    held = {1: StoredRow(B, 4), 3: StoredRow(A, 1), 4: StoredRow(A, 1)}
+    held: dict[Key, StoredRow] = {1: StoredRow(B, 4), 3: StoredRow(A, 1), 4: StoredRow(A, 1)}
     rows = compared(listed, held, quarantined={5}).rows
     assert still_open(rows, held, {5}) == rows
     after: dict[Key, StoredRow] = {
@@ -131,9 +132,13 @@ def test_a_short_list_is_read_whole_on_pages_of_both_sizes() -> None:
     assert (len(plan.large), len(plan.small), plan.whole) == (3, 5, True)
 
 
+def one_part(part: int, _parts: int) -> int:
+    return part
+
+
 def test_a_long_list_is_read_in_parts_that_cover_it() -> None:
     plans = [
-        planned(100, [page(100, 10), page(50, 19)], 11, lambda _, part=part: part)
+        planned(100, [page(100, 10), page(50, 19)], 11, partial(one_part, part))
         for part in range(1, 5)
     ]
     assert [number for plan in plans for number, _ in plan.large] == [*range(1, 11)]

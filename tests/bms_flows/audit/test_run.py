@@ -17,9 +17,9 @@ from bms_flows.audit.comparisons import Comparer
 from bms_flows.audit.lists import DetailOf
 from bms_flows.audit.mirrors import AuditedList, sources
 from bms_flows.audit.settings import AuditSettings
-from bms_flows.invoices.run import LoadHeld
 from bms_flows.mirror.resources import MIRRORED, mirrored
 from bms_flows.monitoring import alarms
+from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
@@ -318,7 +318,7 @@ def test_forbidden_details_leave_the_list_and_the_other_details_compared(
     def with_confidential(client: Client, entities: Sequence[int]) -> list[AuditedList]:
         return [
             replace(each, detail=partial(detail, each.detail))
-            if each.resource.name == "contact"
+            if each.detail and each.resource.name == "contact"
             else each
             for each in sources(client, entities)
         ]

@@ -26,8 +26,8 @@ LISTS = {
 def test_the_default_lists_the_same_employees(
     before: set[int] | None, after: set[int] | None, value: str | None
 ) -> None:
-    keys = [None if each is None else frozenset(each) for each in (before, after)]
-    assert default_filter(*keys, LISTS).value == value
+    first, second = (None if each is None else frozenset(each) for each in (before, after))
+    assert default_filter(first, second, LISTS).value == value
 
 
 def test_two_equal_lists_or_a_refused_one_leave_the_default_undetermined() -> None:

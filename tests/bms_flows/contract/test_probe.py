@@ -1,6 +1,7 @@
 """Tests of the probe against the sandbox's dialects: each finding is correct or undetermined."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args, get_origin, get_type_hints
@@ -56,7 +57,7 @@ def readings() -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [{}]
     for gap in fields(Dialect):
         kind = kinds[gap.name]
-        values = get_args(kind) if get_origin(kind) is not tuple else ()
+        values: Sequence[Any] = get_args(kind) if get_origin(kind) is not tuple else ()
         values = [True, False] if kind is bool else values or FIGURES[gap.name]
         found += [{gap.name: value} for value in values if value != gap.default]
     return found + MIXED

@@ -1,6 +1,7 @@
 """Tests of findings from invoice ranges."""
 
 from datetime import date
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ MARCH = Window(date(2026, 3, 1), date(2026, 3, 31))
 
 
 def test_a_field_qualifies_only_if_every_row_is_within_the_range() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"invoice_date": "2026-03-01", "created_on": "2026-03-31T23:30:00Z", "due_date": None},
         {"invoice_date": "2026-03-31", "created_on": "2026-02-28T10:00:00Z", "due_date": "x"},
     ]

@@ -12,9 +12,9 @@ from upath import UPath
 from bms_flows.invoices.acceptance import accept_unit
 from bms_flows.invoices.planning import held_loads
 from bms_flows.invoices.raw import ResponsesMissing
-from bms_flows.invoices.run import LoadHeld
 from bms_flows.invoices.units import Unit
 from bms_flows.rebuild import rebuild
+from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step

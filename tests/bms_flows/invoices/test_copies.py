@@ -19,8 +19,8 @@ COPIES = st.lists(st.tuples(st.integers(1, 3), DAYS, st.binary(min_size=1, max_s
 
 
 def loaded(copies: Sequence[tuple[int, date | None, bytes]], before: set[int]) -> list[Any]:
-    columns = list(zip(*copies, strict=True)) or [(), (), ()]
-    again = {*duplicate_rows(*columns, before)}
+    ids, days, digests = zip(*copies, strict=True) if copies else ((), (), ())
+    again = {*duplicate_rows(ids, days, digests, before)}
     return sorted(
         (copy for row, copy in enumerate(copies) if row not in again), key=lambda copy: copy[0]
     )

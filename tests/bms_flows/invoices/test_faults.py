@@ -16,7 +16,7 @@ from bms_warehouse.tables import client_invoice
 Extract = Callable[..., dict[str, Any]]
 DAYS = ("2026-03-10", "2026-03-20")
 
-READING = {
+READING: dict[str, dict[str, Any]] = {
     "latency": {"seconds": 0.05},
     "429": {"retry_after": 0},
     "503": {"retry_after": None},

@@ -11,7 +11,7 @@ from upath import UPath
 
 from bms_flows.invoices.acceptance import accept_unit
 from bms_flows.invoices.planning import held_loads
-from bms_flows.invoices.run import LoadHeld
+from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step

@@ -8,9 +8,9 @@ from sqlalchemy import Engine, text
 from upath import UPath
 
 from bms_flows.invoices.planning import held_loads
-from bms_flows.invoices.run import LoadHeld
 from bms_flows.monitoring import freshness
 from bms_flows.rebuild import rebuild
+from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY
 from bms_warehouse.queries import loads

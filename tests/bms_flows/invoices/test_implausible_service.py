@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from bms_flows.invoices.run import LoadHeld
+from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import fingerprint

@@ -1,5 +1,6 @@
 """Leases: one run at a time loads a day; a run that lost its lease publishes nothing."""
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
@@ -12,6 +13,7 @@ from bms_flows.invoices import leases, load
 from bms_flows.invoices import review as reviewing
 from bms_flows.invoices.leases import Lease, lease_days
 from bms_flows.invoices.units import Unit
+from bms_flows.runtime.checks import judge
 from bms_flows.runtime.windows import Window
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.locks import Busy, LeaseLost
@@ -165,7 +167,7 @@ def test_a_lease_is_renewed_once_in_a_while(
         taken = expires()
         held.renew(connection)
         assert expires() == taken, "it was taken just now"
-        monkeypatch.setattr(leases.time, "monotonic", lambda: held.renewed_at + leases.RENEWAL_S)
+        monkeypatch.setattr(time, "monotonic", lambda: held.renewed_at + leases.RENEWAL_S)
         held.renew(connection)
         assert (renewed := expires()) > taken
         monkeypatch.undo()
@@ -182,7 +184,7 @@ def test_a_run_that_lost_its_days_publishes_nothing(
     warehouse: Engine, extract: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run was suspended after its last response; another run has read the same days since."""
-    checked = reviewing.judge
+    checked = judge
 
     def check_at_last(*given: Any, **named: Any) -> Any:
         with warehouse.begin() as connection:

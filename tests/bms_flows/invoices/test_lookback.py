@@ -48,7 +48,7 @@ def test_without_a_look_back_only_the_asked_days_are_read() -> None:
 
 def test_reads_of_an_unchanged_open_day_are_1_2_4_up_to_32_days_apart() -> None:
     changed = date(2026, 1, 1)
-    read, looks = changed, []
+    read, looks = changed, list[int]()
     while len(looks) < 8:
         state = DayState(ago(200), read, changed, 1)
         read = next(day for n in range(1, 99) if state.due(changed, day := read + n * DAY))

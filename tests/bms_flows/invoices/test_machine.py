@@ -1,6 +1,7 @@
 """Random sequences of changes, losses, copies, new dates, reads and acceptances: invariants hold after each step."""
 
 import random
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,11 @@ TABLES = (
     *("client_invoice", "client_invoice_superseded", "client_invoice_day", "client_invoice_lease"),
     *("quarantine", "control_total", "step_run", "code_name"),
 )
-OTHER_TYPES = {"canceled": int, "sent": lambda sent: str(sent).lower(), "id_client": str}
+OTHER_TYPES: dict[str, Callable[[Any], Any]] = {
+    "canceled": int,
+    "sent": lambda sent: str(sent).lower(),
+    "id_client": str,
+}
 
 
 class Nights(RuleBasedStateMachine):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from bms_flows.invoices.run import LoadHeld
+from bms_flows.runtime.checks import LoadHeld
 from bms_sandbox.serve import Sandbox
 
 Extract = Callable[..., dict[str, Any]]

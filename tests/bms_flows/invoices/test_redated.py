@@ -153,7 +153,7 @@ def test_no_request_is_sent_where_nothing_is_missing(march: Company) -> None:
 
 def test_the_days_asked_for_are_bounded_and_the_latest() -> None:
     today = date(2026, 11, 22)
-    options = {"today": today, "lookback_days": 35, "most": 120}
+    options: dict[str, Any] = {"today": today, "lookback_days": 35, "most": 120}
     assert search_windows([], {today}, **options) == []
     read = {*Window(today - 35 * DAY, today - DAY)}
     recent = Window(today - 10 * DAY, today - 9 * DAY)

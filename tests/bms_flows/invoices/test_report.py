@@ -60,7 +60,12 @@ def history_of(
 
 def issue(sandbox: Sandbox, **given: Any) -> dict[str, Any]:
     """Issue an invoice of 120 EUR that nothing has happened to."""
-    untouched = {"sent_on": None, "canceled_on": None, "id_credit": None, "payments": []}
+    untouched: dict[str, Any] = {
+        "sent_on": None,
+        "canceled_on": None,
+        "id_credit": None,
+        "payments": [],
+    }
     amounts = {"total_excl_vat": "100", "total_vat": "20", "currency": "EUR"}
     fields = {"id_entity": 1, "invoice_date": DAY.isoformat(), **amounts, **untouched, **given}
     return sandbox.insert_invoice(**fields)

@@ -98,7 +98,7 @@ def test_a_change_becomes_a_version(sandbox: Sandbox, warehouse: Engine, extract
     assert extract(*MARCH)["changed"] == 1
     with warehouse.connect() as connection:
         versions = connection.execute(
-            select(client_invoice_version.c["_version", "total_due"])
+            select(client_invoice_version.c["_version"], client_invoice_version.c.total_due)
             .where(client_invoice_version.c.id_invoice == due["id_invoice"])
             .order_by(client_invoice_version.c["_version"])
         ).all()

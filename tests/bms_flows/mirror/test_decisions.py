@@ -186,5 +186,5 @@ def test_a_flag_stays_while_its_list_is_not_proven() -> None:
     assert [flag(key) for key in (1, 2, 3, 4)] == [True, False, True, False]
 
 
-async def never(*_: Any) -> Any:
+async def never(*_: Any, **__: Any) -> Any:
     raise AssertionError("nothing is read")

@@ -25,7 +25,7 @@ class Kept(list[bytes]):
         super().append(body)
 
 
-async def unasked(*_: Any) -> Any:
+async def unasked(*_: Any, **__: Any) -> Any:
     """Fail: the test needs no request."""
     raise AssertionError("nothing is asked")
 

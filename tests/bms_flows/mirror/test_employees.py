@@ -126,6 +126,7 @@ def overtaken(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
 
         async def detail(key: Any) -> Any:
             await asyncio.to_thread(mirror.run, "employee", id_entity=2)
+            assert usual.detail is not None
             return await usual.detail(key)
 
         return replace(usual, detail=detail) if id_entity == 1 else usual

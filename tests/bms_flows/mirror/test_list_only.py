@@ -65,6 +65,6 @@ def test_a_description_without_its_records_is_refused_with_the_remedy() -> None:
 
 def test_restricted_fields_need_a_detail(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise, their restricted table would stay empty."""
-    monkeypatch.setitem(BY_OPERATION, "list_employees", Employee)  # type: ignore[arg-type]  # a dict
+    monkeypatch.setitem(BY_OPERATION, "list_employees", Employee)
     with pytest.raises(ValueError, match="employee: restricted fields are stored from the detail"):
         _ = replace(EMPLOYEE, has_detail=False).private_columns

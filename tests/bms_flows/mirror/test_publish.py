@@ -1,6 +1,7 @@
 """Publication of a mirror run: release of quarantine, and removed rows."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -52,7 +53,7 @@ def test_an_unstable_run_releases_no_quarantine(
 def test_removed_rows_keep_their_removal_reason(sandbox: Sandbox, mirror: Mirror) -> None:
     sandbox.fill(contacts=20)
     mirror.run(asked=LIST_ONLY)
-    given = {"step_run_id": 77, "observed_at": LATER}
+    given: dict[str, Any] = {"step_run_id": 77, "observed_at": LATER}
     with mirror.warehouse.begin() as connection:
         marked = [
             mirrors.mark_missing(connection, contact, keys, **given)

@@ -20,7 +20,7 @@ def ago(hours: float) -> datetime:
     return NOW - hours * HOUR
 
 
-def course(complete: float | None, latest: str | None = "complete") -> LoadHistory:
+def course(complete: float | None, latest: Any = "complete") -> LoadHistory:
     """Return a history: first load 100 hours ago, last complete load `complete` hours ago."""
     at = None if complete is None else ago(complete)
     return LoadHistory("contact_sync", None, ago(100), at, latest, "scheduled__1")

@@ -147,7 +147,12 @@ def test_a_complete_night_leaves_the_alarm_of_a_held_backfill_open(connection: C
     flow = "invoice_extraction"
     alarms.raise_(connection, "suspect", flow, detail="…", flow=flow)
     connection.execute(FINDING, {"id_entity": 1, "day": "2025-03-03", "code": "drop"})
-    night = {"flow": flow, "step": "extract", "id_entity": 1, "window_end": NOW.date()}
+    night: dict[str, Any] = {
+        "flow": flow,
+        "step": "extract",
+        "id_entity": 1,
+        "window_end": NOW.date(),
+    }
     step(connection, -0.1, dag_run_id="scheduled__9", **night)
     assert [alarm.subject for alarm in look(connection)] == [flow]
     connection.execute(text("update bms.client_invoice_finding set held = false"))
@@ -192,7 +197,7 @@ def test_a_second_hold_with_another_cause_is_notified(warehouse: Engine) -> None
 def failed_backfill(connection: Connection) -> dict[str, Any]:
     """Record a failed step of a backfill with its alarm; return the step's identity."""
     flow, run = "invoice_extraction", "backfill__2020-01-01"
-    days = {"window_start": date(2020, 1, 1), "window_end": date(2020, 12, 31)}
+    days: dict[str, Any] = {"window_start": date(2020, 1, 1), "window_end": date(2020, 12, 31)}
     identity = {"flow": flow, "step": "extract", "id_entity": 1}
     step(connection, 0.2, "failed", dag_run_id=run, **identity, **days)
     failed = FailedTask(flow, run, "extract [0]", 4, "ServiceUnavailable")
@@ -204,8 +209,8 @@ def test_a_complete_night_leaves_the_alarm_of_a_failed_backfill_open(
     connection: Connection,
 ) -> None:
     backfill = failed_backfill(connection)
-    night = {"flow": "invoice_extraction", "step": "extract", "id_entity": 1}
-    days = {"window_start": NOW.date() - 35 * HOUR * 24, "window_end": NOW.date()}
+    night: dict[str, Any] = {"flow": "invoice_extraction", "step": "extract", "id_entity": 1}
+    days: dict[str, Any] = {"window_start": NOW.date() - 35 * HOUR * 24, "window_end": NOW.date()}
     step(connection, -0.1, dag_run_id="scheduled__9", **night, **days)
     assert [alarm.code for alarm in look(connection)] == ["failed"]
     step(connection, -0.2, **backfill)  # the cleared task
@@ -255,10 +260,11 @@ def test_every_check_emits_every_gauge_including_zeros(connection: Connection) -
     step(connection, 1)
     found = check_targets(connection, FlowSettings(), LINKS, NOW)
     sent = {(g.name, *g.tags.values()): g.value for g in gauges(connection, found)}
+    quarantined: dict[tuple[str, ...], float] = {("bms.quarantine", name): 0 for name in LOADED_BY}
     assert sent == {
         ("bms.freshness", "contact_sync"): 3600,
         ("bms.wrong", "contact_sync"): 0,
-        **{("bms.quarantine", name): 0 for name in LOADED_BY},
+        **quarantined,
         ("bms.unknown", "contact"): 0,
         ("bms.unknown", "consultant"): 0,
         ("bms.unknown", "employee"): 0,

@@ -14,7 +14,7 @@ STUCK, BUSY, IDLE = PoolUsage(3, 0), PoolUsage(3, 1), PoolUsage(0, 0)
 
 def watched(warehouse: Engine, *usages: PoolUsage) -> list[float]:
     """Watch once with these looks; return what was waited."""
-    seen, waits = iter(usages), []
+    seen, waits = iter(usages), list[float]()
     with warehouse.begin() as connection:
         pool_check.check(connection, POOL, lambda: next(seen), waits.append)
     assert list(seen) == [], "every look was taken"

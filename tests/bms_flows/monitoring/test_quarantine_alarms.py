@@ -1,6 +1,7 @@
 """Rows that stay invalid: one alarm per resource, field and cause after three loads, until accepted."""
 
 from datetime import UTC, date, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -81,6 +82,6 @@ def test_rows_that_are_valid_again_close_the_alarm(warehouse: Engine) -> None:
             load(connection, number, [1])
         assert subjects(connection)
         days = (date.min, date.max)
-        of_list = {"resource": "employee", "id_entity": 1}
+        of_list: dict[str, Any] = {"resource": "employee", "id_entity": 1}
         quarantine.release(connection, **of_list, days=days, step_run_id=9)
         assert subjects(connection) == {}

@@ -201,8 +201,8 @@ def test_a_created_employee_missing_since_is_reported_as_missing(
 ) -> None:
     two = csv("900001;Lefèvre;Aurélie;2026-05-01;", "900002;Martin;Paul;2026-05-01;")
     first, other = run(drop(two))
-    sandbox.edit("employees", other.guid, id_entity=2)  # no longer in the list, and there
-    sandbox.delete("employees", first.guid)
+    sandbox.edit("employees", str(other.guid), id_entity=2)  # no longer in the list, and there
+    sandbox.delete("employees", str(first.guid))
     [young, _] = run(drop(two + b"\n"), settle_s=60)
     assert (young.state, young.evidence) == ("already_there", "by_us"), "lists may not show it yet"
     outcomes = run(drop(two + b"\n\n"), settle_s=1e-6)

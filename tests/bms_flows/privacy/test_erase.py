@@ -27,7 +27,7 @@ MAIL = f"{CANARY}@canari.example"
 
 def everything(warehouse: Engine, data_root: Path) -> str:
     """Return all tables and decompressed files as text."""
-    found = []
+    found = list[str]()
     with warehouse.connect() as connection:
         tables = connection.execute(
             text("select schemaname, tablename from pg_tables where schemaname like 'bms%'")

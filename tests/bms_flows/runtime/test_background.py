@@ -44,7 +44,7 @@ async def test_leaving_raises_the_error_of_queued_work() -> None:
 
 
 async def test_leaving_waits_for_all_that_was_put() -> None:
-    done = []
+    done = list[int]()
     with BackgroundWriter(waiting=1) as writer:
         await writer.put(done.append, 1)
         await writer.put(done.append, 2)

@@ -278,7 +278,7 @@ async def test_edits_of_many_records_hide_no_new_record() -> None:
 
 
 async def test_a_refusal_that_is_not_about_the_page_size_is_raised() -> None:
-    async def forbidden(_number: int, _size: int) -> Page[Any]:
+    async def forbidden(*_: Any, **__: Any) -> Page[Any]:
         raise Forbidden(LISTS, "forbidden", status=403)
 
     with pytest.raises(Forbidden):
@@ -305,10 +305,10 @@ async def test_a_record_missing_from_one_of_two_lists_is_found(stale_first: bool
     replicas = [stale, crm] if stale_first else [crm, stale]
     begun = 0
 
-    async def fetch(page: int, size: int) -> Page[Any]:
+    async def fetch(number: int, size: int) -> Page[Any]:
         nonlocal begun
-        begun += page == len(stale.items) // size + 1  # each reading begins with the last page
-        return await replicas[begun - 1].fetch(page, size)
+        begun += number == len(stale.items) // size + 1  # each reading begins with the last page
+        return await replicas[begun - 1].fetch(number, size)
 
     answer = await new_rows(fetch, take, state)
     assert answer is not None

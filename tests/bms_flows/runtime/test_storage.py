@@ -7,6 +7,7 @@ import urllib.request
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from upath import UPath
@@ -32,7 +33,7 @@ def bucket() -> Iterator[UPath]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
     server.start()
     host, port = server.get_host_and_port()
-    options = {
+    options: dict[str, Any] = {
         "key": "test",
         "secret": "test",
         "client_kwargs": {"endpoint_url": f"http://{host}:{port}"},

@@ -82,9 +82,9 @@ def raised(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in CODES:
             yield from literals(node.value)
         elif isinstance(node, ast.FunctionDef) and node.name in RETURNING:
-            for each in ast.walk(node):
-                if isinstance(each, ast.Return) and each.value is not None:
-                    yield from literals(each.value)
+            for part in ast.walk(node):
+                if isinstance(part, ast.Return) and part.value is not None:
+                    yield from literals(part.value)
 
 
 def modules(project: Path) -> dict[Path, ast.Module]:

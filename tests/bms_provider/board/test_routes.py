@@ -3,6 +3,7 @@
 import hashlib
 import re
 import socket
+from collections.abc import Collection
 from contextlib import ExitStack, contextmanager
 from itertools import product
 from pathlib import Path
@@ -352,7 +353,12 @@ def test_the_link_of_a_message_leads_to_its_code(visit: Visit) -> None:
     assert address("late") == "http://localhost:8080/bms/runbook#late"
     listed = re.findall(r'<dt id="([^"]+)"', page)
     assert len(listed) == len({*listed})
-    groups = (texts.ALARMS, texts.VIOLATIONS, texts.MIRROR_REASONS, texts.AUDIT_REASONS)
+    groups: tuple[Collection[str], ...] = (
+        texts.ALARMS,
+        texts.VIOLATIONS,
+        texts.MIRROR_REASONS,
+        texts.AUDIT_REASONS,
+    )
     groups += (texts.ROW_FAULTS, texts.WAITING, texts.WITHDRAWN)
     assert {code for group in groups for code in group} <= {*listed}
 

@@ -39,7 +39,7 @@ def test_a_token_is_masked_before_its_first_use() -> None:
         async with client:
             await client.access()
             token = (await client._sender._tokens.take()).value
-            seen.append(redact(f"Bearer {token}"))
+            seen.append(str(redact(f"Bearer {token}")))
 
     asyncio.run(access())
     assert seen == ["Bearer ***"]

@@ -99,7 +99,7 @@ def test_connection_and_token_are_read_and_masked_through_the_supervisor(
                 return len(rows)
 
         others = (hook.aget_connection("bms_stored") for _ in range(20))
-        count, *_ = await asyncio.gather(reads(), *others)
+        count, _ = await asyncio.gather(reads(), asyncio.gather(*others))
         return count
 
     with supervised(monkeypatch, connection) as supervisor:

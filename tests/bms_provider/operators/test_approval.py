@@ -27,7 +27,8 @@ class Asked:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **question: Any) -> None:
         proposal = {"drop": 1, "plan": "ab", "ask": True, "question": {**QUESTION, **question}}
-        self.notifier, self.stored = Notified(), {}
+        self.notifier = Notified()
+        self.stored: dict[str, Any] = {}
         self.operator = BmsApprovePlanOperator(
             task_id="approve", proposal=proposal, notifiers=[self.notifier]
         )
@@ -59,7 +60,7 @@ def test_without_approvers_every_editor_of_the_dag_may_answer(
 @pytest.mark.parametrize("proposal", [None, {"drop": 1, "plan": None, "ask": False}])
 def test_a_plan_that_needs_no_approval_passes(proposal: Any) -> None:
     operator = BmsApprovePlanOperator(task_id="approve", proposal=proposal)
-    assert operator.execute({}) == {"plan": None, "approved": None, "who": None}  # type: ignore[typeddict-item]  # reads nothing of it
+    assert operator.execute({}) == {"plan": None, "approved": None, "who": None}
 
 
 @pytest.mark.parametrize(
@@ -74,5 +75,5 @@ def test_the_answer_has_the_plan_and_the_approver(
 ) -> None:
     given = {"chosen_options": [chosen], "params_input": {}, "responded_by_user": user}
     event = {**given, "responded_at": datetime.now(UTC)}
-    found = Asked(monkeypatch).operator.execute_complete({}, event)  # type: ignore[typeddict-item]  # reads nothing of it
+    found = Asked(monkeypatch).operator.execute_complete({}, event)
     assert (found["plan"], found["approved"], found["who"]) == ("ab", *answer)

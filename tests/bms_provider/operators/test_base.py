@@ -17,7 +17,7 @@ def test_the_connection_is_read_before_the_event_loop_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A synchronous request to Airflow inside the event loop can deadlock the task."""
-    read, looped = [], []
+    read, looped = list[tuple[str, bool]](), list[bool]()
     get_connection, aexecute = BaseHook.get_connection, BmsOperator.aexecute
 
     def reading(conn_id: str) -> object:

@@ -259,7 +259,7 @@ def test_a_callable_without_an_argument_is_refused_when_the_dag_is_parsed() -> N
 
 def test_the_task_of_an_xcomarg_is_upstream() -> None:
     with DAG("d", schedule=None):
-        bodies = EmptyOperator(task_id="bodies").output
+        bodies: Any = EmptyOperator(task_id="bodies").output
         plain = with_body({"last_name": bodies["name"]})
         mapped = BmsCreateContactOperator.partial(task_id="mapped").expand(body=bodies)
         assert plain.upstream_task_ids == mapped.upstream_task_ids == {"bodies"}

@@ -386,7 +386,7 @@ def test_hints_of_a_reject_file_are_in_the_language_of_the_inbox(
 
 def workbook(*rows: str, merged: str = "") -> bytes:
     """Return a workbook with the cells of CSV lines."""
-    book = openpyxl.Workbook()
+    book: Any = openpyxl.Workbook()
     for row in rows:
         book.active.append(row.strip().split(";"))
     if merged:

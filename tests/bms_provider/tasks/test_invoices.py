@@ -14,8 +14,8 @@ from airflow.sdk.execution_time.context import set_current_context
 from sqlalchemy import Engine, text
 
 from bms_flows.invoices.leases import lease_days
-from bms_flows.invoices.run import LoadHeld
 from bms_flows.invoices.units import Unit
+from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.windows import Window
 from bms_provider.hooks.connection import BadConnection
 from bms_provider.tasks import invoices, mirror
@@ -23,7 +23,7 @@ from bms_sandbox.serve import Sandbox
 from tests.bms_provider.conftest import Connect
 
 PARIS = ZoneInfo("Europe/Paris")
-WEEK = {"start_date": "2026-03-02", "end_date": "2026-03-08"}
+WEEK: dict[str, Any] = {"start_date": "2026-03-02", "end_date": "2026-03-08"}
 
 
 pytestmark = pytest.mark.usefixtures("warehouse_connection", "data_root")

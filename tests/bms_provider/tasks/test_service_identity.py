@@ -86,7 +86,7 @@ def everything(warehouse: Engine) -> str:
     return repr(found)
 
 
-WRITING = {
+WRITING: dict[str, tuple[Callable[[], object], dict[str, Any]]] = {
     "contact_sync": (lambda: mirror.sync("contact"), CONTACTS),
     "consultant_sync": (
         lambda: mirror.sync("consultant"),

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ async def test_a_file_fires_one_event_and_a_new_file_another_event(tmp_path: Pat
     (folder / "_LISEZMOI.txt").touch()
     (folder / "Dupré.csv").write_bytes(b"Nom\nA")
     trigger = InboxTrigger(["employees", "contacts"], f"file://{tmp_path}", every=0.01)
-    events = trigger.run()
+    events: Any = trigger.run()
     first = await anext(events)
     assert first.payload == {"files": 1}
     waits = asyncio.ensure_future(anext(events))

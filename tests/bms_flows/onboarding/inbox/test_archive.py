@@ -16,6 +16,7 @@ from bms_flows.onboarding.inbox import archive as archiving
 from bms_flows.onboarding.inbox import claim, discovery
 from bms_flows.onboarding.inbox.archive import FileChanged
 from bms_flows.onboarding.inbox.claim import Drop
+from bms_flows.runtime.storage import open_to_read
 from bms_warehouse.locks import Busy
 
 CONTENT = "Nom;Entité\r\nDupré;1\r\n".encode("cp1252")
@@ -63,7 +64,7 @@ def test_a_file_that_is_removed_while_it_is_archived_is_not_named(
 ) -> None:
     """The names of dropped files may be names of persons."""
     drop = dropped(inbox, warehouse)
-    opened = archiving.open_to_read
+    opened = open_to_read
 
     def removed_before(path: UPath) -> Any:
         path.unlink()

@@ -186,7 +186,13 @@ def test_a_drop_is_found_by_its_number_or_its_run(warehouse: Engine) -> None:
 
 
 def test_open_drops_of_a_resource_with_their_own_run_are_unstarted(warehouse: Engine) -> None:
-    others = ({}, {"resource": "contact"}, {"state": "waiting"}, {"started_at": NOW}, {})
+    others: tuple[dict[str, Any], ...] = (
+        {},
+        {"resource": "contact"},
+        {"state": "waiting"},
+        {"started_at": NOW},
+        {},
+    )
     for number, row in enumerate(others, start=1):
         enter(
             warehouse,

@@ -14,7 +14,7 @@ from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.contact import contact
-from bms_flows.onboarding.resources.description import Value
+from bms_flows.onboarding.resources.description import Resource, Value
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from tests.support.french_excel import (
     saved_as_csv,
@@ -197,16 +197,16 @@ def test_what_is_typed_into_the_workbook_template_is_read() -> None:
 
 @pytest.mark.parametrize("name", SAVES)
 @pytest.mark.parametrize("resource", [EMPLOYEE, contact()])
-def test_the_example_that_excel_changed_is_still_the_example(name: str, resource: object) -> None:
+def test_the_example_that_excel_changed_is_still_the_example(name: str, resource: Resource) -> None:
     """Without the columns whose example Excel takes for a date, which a user may remove."""
     rows = list(
         csv.reader(io.StringIO(templates.csv_template(resource).decode("utf-8-sig")), delimiter=";")
-    )  # type: ignore[arg-type]
+    )
     kept = [place for place, cell in enumerate(rows[1]) if cell != "2.1"]
     stream = io.StringIO(newline="")
     csv.writer(stream, delimiter=";").writerows([[row[n] for n in kept] for row in rows])
     saved = SAVES[name](b"\xef\xbb\xbf" + stream.getvalue().encode())
-    assert [fault.code for fault in read(saved, name, resource).faults] == ["example_row"]  # type: ignore[arg-type]
+    assert [fault.code for fault in read(saved, name, resource).faults] == ["example_row"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -38,7 +39,7 @@ ROW = Entry(
 )
 REVIEWER = {"who": "ada", "run": "run"}
 RECORD = {"remote_id": "g", "number": 7, "standby": True}
-DROP = {"now": NOW, "digest": "new", "manager_key": "boss", "attempts": 5}
+DROP: dict[str, Any] = {"now": NOW, "digest": "new", "manager_key": "boss", "attempts": 5}
 ENTERED = {
     "state": State.READY,
     "digest": "new",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,7 +17,7 @@ LIFE = timedelta(seconds=20)
 AGE = timedelta(seconds=600)
 
 
-def entry(state: State = State.READY, **given: object) -> Entry:
+def entry(state: State = State.READY, **given: Any) -> Entry:
     return Entry(
         **{
             "id": 1,
@@ -47,7 +48,7 @@ def sending() -> Entry:
     ).entry
 
 
-def unknown(**given: object) -> Entry:
+def unknown(**given: Any) -> Entry:
     clock = {"boot_id": "b", "in_flight_until_s": since_boot(NOW).seconds}
     times = {"in_flight_until": NOW, "first_intended_at": NOW}
     return entry(State.UNKNOWN, attempt=1, **times, **clock, **given)
@@ -72,7 +73,7 @@ def test_an_intent_numbers_the_attempt_and_limits_its_time_in_flight() -> None:
     ],
     ids=str,
 )
-def test_only_the_owner_can_record_an_intent(given: dict[str, object]) -> None:
+def test_only_the_owner_can_record_an_intent(given: dict[str, Any]) -> None:
     with pytest.raises(InvalidTransition):
         transitions.intend(
             entry(**given),
@@ -97,7 +98,7 @@ def test_a_check_is_valid_until_it_expires_or_the_row_changes_owner() -> None:
 @pytest.mark.parametrize(
     "given", [{"owner": "another"}, *({"state": s} for s in State if s is not State.READY)], ids=str
 )
-def test_only_its_owner_checks_a_ready_row(given: dict[str, object]) -> None:
+def test_only_its_owner_checks_a_ready_row(given: dict[str, Any]) -> None:
     assert (
         transitions.record_check(entry(), owner="me", checked_at=NOW + LIFE).entry.checked_at
         == NOW + LIFE
@@ -169,7 +170,7 @@ def test_the_pause_between_attempts_of_an_outage_doubles(tried_for: int, pause: 
     [{}, {"reason": "server_error", "first_intended_at": NOW - HOURS, "intended_at": NOW}],
     ids=["unsent", "another reason"],
 )
-def test_a_row_without_an_outage_is_sent_at_once(given: dict[str, object]) -> None:
+def test_a_row_without_an_outage_is_sent_at_once(given: dict[str, Any]) -> None:
     assert transitions.sendable_from(entry(**given)) is None
 
 
@@ -372,6 +373,6 @@ def test_a_row_entered_again_after_a_rejection_starts_anew() -> None:
     ],
     ids=str,
 )
-def test_rows_possibly_sent_or_leased_keep_their_data(given: dict[str, object]) -> None:
+def test_rows_possibly_sent_or_leased_keep_their_data(given: dict[str, Any]) -> None:
     with pytest.raises(InvalidTransition):
         decisions.reopen(entry(**given), now=NOW, digest="e", manager_key=None, attempts=5)

@@ -36,7 +36,7 @@ UNMANAGED = values(1, manager_payroll_number="nobody")
 UNNAMED = values(1, last_name=None)
 DETAILS = {"g": SimpleNamespace(**values(1, start_date="2026-05-15T00:00:00"))}
 CREATED = {"state": State.CREATED, "remote_id": "g"}
-IN_REVIEW = {"reason": "attempts_used", "candidates": ("a", "b")}
+IN_REVIEW: dict[str, Any] = {"reason": "attempts_used", "candidates": ("a", "b")}
 DELETED = structs.replace(known(1), deleted=True)
 
 
@@ -239,7 +239,7 @@ def test_the_second_row_of_a_record_is_rejected_with_the_line_of_the_first() -> 
         ledger(*(entry(n, State.CREATED, remote_id=each) for n, each in enumerate("ggh", 1))),
         shown=[known(1), known(3, "h")],
     )
-    ours = {"known": known(1), "reason": "by_us"}
+    ours: dict[str, Any] = {"known": known(1), "reason": "by_us"}
     assert planned(view, values(1), values(2), values(3)).rows == (
         row(values(1), action=Action.ALREADY_THERE, **ours),
         rejected(values(2), "record_twice_in_file", 3, other=2, **ours),

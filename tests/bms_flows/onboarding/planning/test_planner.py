@@ -279,9 +279,12 @@ def test_a_file_that_gives_a_listed_person_the_address_of_another_is_ambiguous(
     listed: list[ServiceRecord], id_manager: int | None
 ) -> None:
     """The file says that the address is the address of 50, the list that it is the address of 60."""
-    owners = [structs.replace(each, remote_id="g60") for each in listed]
-    for each in owners:
-        each.values["business_email"] = "boss@x.example"
+    owners = [
+        structs.replace(
+            each, remote_id="g60", values={**each.values, "business_email": "boss@x.example"}
+        )
+        for each in listed
+    ]
     view = PlanningView({}, {}, [known(50), *owners])
     reporting, changed = planned(
         view,

@@ -19,7 +19,7 @@ PARTLY = CellRichText("Robin", TextBlock(InlineFont(strike=True), " Martin"))
 
 
 def book(*names: Any) -> Any:
-    made = openpyxl.Workbook()
+    made: Any = openpyxl.Workbook()
     made.active.append(["Nom", "Entité", "Ville"])
     for name in names:
         made.active.append([name, 1, None])

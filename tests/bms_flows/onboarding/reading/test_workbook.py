@@ -27,9 +27,8 @@ Arrange = Callable[[Any], None]
 
 
 def book(rows: Sequence[Sequence[Any]], arrange: Arrange | None = None) -> bytes:
-    made = openpyxl.Workbook()
+    made: Any = openpyxl.Workbook()
     sheet = made.active
-    assert sheet is not None
     for row in rows:
         sheet.append(row)
     if arrange:
@@ -184,7 +183,7 @@ def test_line_numbers_are_those_of_the_sheet_and_blank_lines_are_no_rows() -> No
     assert [(fault.line, fault.code) for fault in sheet.faults] == [(4, "bad_integer")]
 
 
-FIVE = [["Nom", "Entité"], ["A", 1], ["B", 1], ["C", 1], ["D", 1], ["E", 1]]
+FIVE: list[list[Any]] = [["Nom", "Entité"], ["A", 1], ["B", 1], ["C", 1], ["D", 1], ["E", 1]]
 
 
 def flattened(xml: bytes) -> bytes:
@@ -218,7 +217,7 @@ def test_hidden_rows_are_refused_and_returned_hidden(arrange: Arrange) -> None:
     faults = {row.line: sheet.faults_of(row) for row in sheet.rows if sheet.faults_of(row)}
     answer = reject_files(content, sheet.form, faults)[".xlsx"]
     assert codes(read(answer, "b.xlsx", EMPLOYEE)) == ["hidden_row"] * 4
-    shown = openpyxl.load_workbook(io.BytesIO(answer)).active
+    shown: Any = openpyxl.load_workbook(io.BytesIO(answer)).active
     seen = [row for row in shown if not shown.row_dimensions[row[0].row].hidden]
     [reason] = [cell.value for cell in seen[1] if str(cell.value).startswith("Lignes masquées")]
     assert reason == "Lignes masquées dans ce fichier\xa0: 4."
@@ -226,7 +225,7 @@ def test_hidden_rows_are_refused_and_returned_hidden(arrange: Arrange) -> None:
 
 
 def test_the_header_is_the_first_visible_row() -> None:
-    rows = [["last_name", "id_entity"], ["Nom", "Entité"], ["A", 1]]
+    rows: list[list[Any]] = [["last_name", "id_entity"], ["Nom", "Entité"], ["A", 1]]
 
     def arrange(made: Any) -> None:
         made.active.row_dimensions[1].hidden = True
@@ -266,7 +265,7 @@ def test_a_filled_column_that_a_user_does_not_see_is_refused(arrange: Arrange) -
 
 
 def test_an_empty_hidden_column_is_not_reported() -> None:
-    rows = [["Nom", "Salaire", "Entité"], ["A", None, 1], ["B", 2850, 1]]
+    rows: list[list[Any]] = [["Nom", "Salaire", "Entité"], ["A", None, 1], ["B", 2850, 1]]
 
     def arrange(made: Any) -> None:
         hidden_column(made)
@@ -296,7 +295,7 @@ def test_a_cell_outside_the_table_is_refused() -> None:
 
 
 def test_merged_cells_are_refused() -> None:
-    rows = [["Nom", "Service"], ["A", "RH"], ["B", None]]
+    rows: list[list[Any]] = [["Nom", "Service"], ["A", "RH"], ["B", None]]
     [fault] = opened(rows, lambda made: made.active.merge_cells("B2:B3")).faults
     assert fault.reason("FR") == "La feuille contient des cellules fusionnées, par exemple B2:B3."
 

@@ -7,6 +7,7 @@ import html
 import io
 import os
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pytest
@@ -58,8 +59,7 @@ def _rejected() -> bytes:
 
 def _as_excel(workbook: bytes) -> str:
     """Return the cells of a workbook as a page, with the letters and numbers that Excel shows."""
-    sheet = openpyxl.load_workbook(io.BytesIO(workbook)).active
-    assert sheet is not None
+    sheet: Any = openpyxl.load_workbook(io.BytesIO(workbook)).active
     heads = {str(cell.value): cell.column_letter for cell in sheet[1]}
     columns = [*SHOWN, REASON]
     letters = "".join(f"<th>{heads[name]}</th>" for name in columns)

@@ -1,3 +1,5 @@
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -22,7 +24,7 @@ EXPECTED = ExpectedRecord(
 )
 
 
-def shown(remote_id: str = "g1", **given: object) -> ServiceRecord:
+def shown(remote_id: str = "g1", **given: Any) -> ServiceRecord:
     return ServiceRecord(
         **{
             "remote_id": remote_id,
@@ -88,7 +90,7 @@ def test_a_record_that_another_row_owns_goes_to_review() -> None:
 def test_a_possible_match_is_a_candidate_and_never_adopted(key: str | None) -> None:
     alike = shown(key=key, other_digests=("name+company",))
     for trust in ("always", "if_fields_agree", "never"):
-        assert resolved(alike, trust=trust) == Ambiguous(("g1",), "similar_without_key")  # type: ignore[arg-type]  # three literals
+        assert resolved(alike, trust=trust) == Ambiguous(("g1",), "similar_without_key")
     assert resolved(alike, claimed=("g1",)) == Ambiguous(("g1",), "similar_without_key")
 
 

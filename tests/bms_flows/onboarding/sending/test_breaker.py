@@ -18,7 +18,8 @@ from proofs.simulation.clock import play
 
 def breaker(**given: Any) -> CircuitBreaker:
     ticks = asyncio.get_running_loop().time
-    return CircuitBreaker(**{"longest_wait": 600, "ticks": ticks, "sleep": asyncio.sleep} | given)
+    defaults: dict[str, Any] = {"longest_wait": 600, "ticks": ticks, "sleep": asyncio.sleep}
+    return CircuitBreaker(**defaults | given)
 
 
 def now() -> float:
