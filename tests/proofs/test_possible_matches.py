@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from proofs.possible_matches import LOST, RESOURCES, measure, precision, recall, total
+from proofs.persons import LOST
+from proofs.possible_matches import RESOURCES, measure, precision, recall, total
 
 LEAST = {
     "nothing else": 0.97,

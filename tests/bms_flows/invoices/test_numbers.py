@@ -47,7 +47,7 @@ def open_alarms(warehouse: Engine, *, later: timedelta = timedelta()) -> list[st
 
 def details(connection: Connection) -> list[dict[str, Any]]:
     latest = "select details->'numbers' from bms.step_run where state = 'complete' order by id desc limit 1"
-    return connection.scalar(text(latest))  # type: ignore[no-any-return]
+    return connection.scalar(text(latest))
 
 
 @pytest.mark.usefixtures("first")
