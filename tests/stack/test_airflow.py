@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-from bms_flows.onboarding.inbox.settings import InboxSettings
 
 from bms_flows.audit.settings import AuditSettings
 from bms_flows.onboarding.settings import OnboardingSettings
@@ -47,7 +46,7 @@ def test_the_users_variables_are_passed_on(paths: StackPaths) -> None:
 
 
 def test_tasks_warn_of_no_variable_that_the_stack_sets(paths: StackPaths) -> None:
-    kinds = (AuditSettings, InboxSettings, OnboardingSettings)
+    kinds = (AuditSettings, OnboardingSettings)
     assert list(without_effect([*environment({}, paths), TAG_VARIABLE], kinds)) == []
 
 
