@@ -4,18 +4,18 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from bms.client import Client
-from bms_flows.contract.finding import Finding, undetermined
+from bms_flows.contract.finding import ContractFinding, Question
 from bms_flows.contract.replies import ask
 
-NAME: Final = "default_filter"
+DEFAULT_FILTER: Final = Question("default_filter")
 FILTERS: Final = ("ACTIVE", "STANDBY", "FORMER", "ALL")
 
 Keys = frozenset[object]
 
 
-async def probe_default_filter(client: Client, entities: Sequence[int]) -> Finding:
+async def probe_default_filter(client: Client, entities: Sequence[int]) -> ContractFinding:
     """Compare each entity's employees without filter and with every filter, until one decides."""
-    finding = undetermined(NAME, "no entity has employees.")
+    finding = DEFAULT_FILTER.undetermined("no entity has employees.")
     for entity in entities:
 
         async def keys(given: str | None, id_entity: int = entity) -> Keys | None:
@@ -35,18 +35,15 @@ async def probe_default_filter(client: Client, entities: Sequence[int]) -> Findi
 
 def default_filter(
     before: Keys | None, after: Keys | None, by_filter: Mapping[str, Keys | None]
-) -> Finding:
+) -> ContractFinding:
     """Return the filter that lists the same employees as no filter, read before and after."""
     if before is None or any(keys is None for keys in by_filter.values()):
-        return undetermined(NAME, "the service refuses a list of employees.")
+        return DEFAULT_FILTER.undetermined("the service refuses a list of employees.")
     if before != after:
-        return undetermined(NAME, "the employees changed during the probe.")
+        return DEFAULT_FILTER.undetermined("the employees changed during the probe.")
     same = [name for name, keys in by_filter.items() if keys == before]
     if not before or len(same) != 1:
         why = f"{len(same)} of the four filters list the same {len(before)} employees as no filter."
-        return undetermined(NAME, why)
-    return Finding(
-        name=NAME,
-        value=same[0],
-        summary=f"A list without filter contains the same employees as filter={same[0]}.",
-    )
+        return DEFAULT_FILTER.undetermined(why)
+    summary = f"A list without filter contains the same employees as filter={same[0]}."
+    return DEFAULT_FILTER.answered(same[0], summary)

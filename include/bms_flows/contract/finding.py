@@ -1,11 +1,11 @@
-"""Finding: one behaviour that the interface does not specify, as the probe observed it."""
+"""Questions about behaviour that the interface does not specify, and what the probe found."""
 
 from dataclasses import dataclass
 from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class ContractFinding:
     """Result of one question; `value` is None if the question is undetermined.
 
     `summary` is a sentence for operators. `setting` names the setting that depends on the answer,
@@ -28,14 +28,21 @@ class Finding:
         return self.value is not None
 
 
-def undetermined(
-    name: str,
-    why: str,
-    *,
-    setting: str | None = None,
-    advice: str | None = None,
-    agrees: bool = False,
-) -> Finding:
-    """Return the finding of a question without an answer, with the reason."""
-    summary = f"Undetermined: {why}"
-    return Finding(name=name, summary=summary, setting=setting, advice=advice, agrees=agrees)
+@dataclass(frozen=True)
+class Question:
+    """A question to the service, and the setting that depends on the answer."""
+
+    name: str
+    setting: str | None = None
+    cumulative: bool = False
+
+    def answered(self, value: Any, summary: str, advice: str | None = None) -> ContractFinding:
+        """Return the finding of an answered question."""
+        return ContractFinding(**vars(self), value=value, summary=summary, advice=advice)
+
+    def undetermined(
+        self, why: str, *, advice: str | None = None, agrees: bool = False
+    ) -> ContractFinding:
+        """Return the finding of a question without an answer, with the reason."""
+        summary = f"Undetermined: {why}"
+        return ContractFinding(**vars(self), summary=summary, advice=advice, agrees=agrees)

@@ -20,7 +20,7 @@ from bms.records import (
 )
 from bms_flows.contract import paging, ranges, shapes
 from bms_flows.contract.default_filter import probe_default_filter
-from bms_flows.contract.finding import Finding, undetermined
+from bms_flows.contract.finding import ContractFinding, Question
 from bms_flows.contract.replies import Reply, ask
 from bms_flows.contract.store import store
 from bms_flows.contract.tokens import expires_in_unit
@@ -66,11 +66,11 @@ class Probe:
     entities: Sequence[int]
     settings: FlowSettings
     today: date
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[ContractFinding] = field(default_factory=list)
     max_page: int = paging.LARGE
     served_at: float | None = None
 
-    async def run(self) -> list[Finding]:
+    async def run(self) -> list[ContractFinding]:
         """Return the findings of every question; raise only if the service issues no token.
 
         Later questions use the results of earlier ones.
@@ -94,13 +94,13 @@ class Probe:
         return self.findings
 
     async def _ask(
-        self, names: Sequence[str], question: Callable[[], Awaitable[list[Finding]]]
+        self, names: Sequence[str], question: Callable[[], Awaitable[list[ContractFinding]]]
     ) -> None:
         try:
             self.findings += await question()
         except BmsError as error:
             why = f"the question failed ({type(error).__name__})."
-            self.findings += [undetermined(name, why) for name in names]
+            self.findings += [Question(name).undetermined(why) for name in names]
 
     async def _page(self, number: int, size: int) -> Reply:
         return await ask(
@@ -109,22 +109,22 @@ class Probe:
             {"filter": "ALL", "page_number": number, "page_size": size},
         )
 
-    async def _page_size(self) -> list[Finding]:
+    async def _page_size(self) -> list[ContractFinding]:
         found = await paging.probe_page_size_limit(self._page, self.client.settings.page_size)
         if found.known:
             self.max_page = found.value["rows"]
         return [found]
 
-    async def _past_end(self) -> list[Finding]:
+    async def _past_end(self) -> list[ContractFinding]:
         return [await paging.probe_past_end(self._page, min(paging.SMALL, self.max_page))]
 
-    async def _order(self) -> list[Finding]:
+    async def _order(self) -> list[ContractFinding]:
         return await paging.probe_order(self._page, min(2 * paging.SMALL, self.max_page))
 
-    async def _default_filter(self) -> list[Finding]:
+    async def _default_filter(self) -> list[ContractFinding]:
         return [await probe_default_filter(self.client, self.entities)]
 
-    async def _ranges(self) -> list[Finding]:
+    async def _ranges(self) -> list[ContractFinding]:
         assumed = self.settings.invoice_range_date
         for entity in self.entities:
 
@@ -149,12 +149,9 @@ class Probe:
                 shapes.datetime_zone(sample.rows, self.served_at, self.client.settings.time_zone),
             ]
         why = f"no entity has {ranges.MIN_ROWS} invoices in a range of the last half year."
-        return [
-            undetermined("invoice_range_date", why, setting=ranges.RANGE_SETTING),
-            undetermined("end_date", why, setting=ranges.END_SETTING),
-        ]
+        return [ranges.RANGE_DATE.undetermined(why), ranges.END_DATE.undetermined(why)]
 
-    async def _errors(self) -> list[Finding]:
+    async def _errors(self) -> list[ContractFinding]:
         unknown = await ask(self.client, "read_contact", values={"id_contact": UNKNOWN_ID})
         missing = await ask(self.client, "list_contacts", {"page_size": 1})
         anonymous = await ask(
@@ -166,13 +163,13 @@ class Probe:
             shapes.error("error_no_token", "List without a token", anonymous),
         ]
 
-    async def _contacts(self) -> list[Finding]:
+    async def _contacts(self) -> list[ContractFinding]:
         rows = (await self._page(1, min(100, self.max_page))).rows()
         findings = self._seen("contact", "list_contacts", rows, ContactItem)
         findings.append(shapes.offsets(rows, self.client.settings.time_zone))
         return findings + await self._detail("read_contact", "id_contact", "id", rows, Contact)
 
-    async def _consultants(self) -> list[Finding]:
+    async def _consultants(self) -> list[ContractFinding]:
         query = {"page_number": 1, "page_size": min(100, self.max_page)}
         rows = (await ask(self.client, "list_consultants", query)).rows()
         findings = self._seen("consultant", "list_consultants", rows, ConsultantItem)
@@ -180,7 +177,7 @@ class Probe:
             "read_consultant", "id_consultant", "id", rows, Consultant
         )
 
-    async def _employees(self) -> list[Finding]:
+    async def _employees(self) -> list[ContractFinding]:
         rows = []
         for entity in self.entities:
             listed = await ask(
@@ -193,7 +190,7 @@ class Probe:
 
     def _seen(
         self, resource: str, operation: str, rows: Sequence[shapes.Row], record: type[Record]
-    ) -> list[Finding]:
+    ) -> list[ContractFinding]:
         return [
             shapes.undocumented(operation, rows, record),
             *(
@@ -210,12 +207,12 @@ class Probe:
         key: str,
         rows: Sequence[shapes.Row],
         record: type[Record],
-    ) -> list[Finding]:
+    ) -> list[ContractFinding]:
         """Return the undocumented fields of one detail."""
         name = f"undocumented_{operation}"
         given = rows[0].get(key) if rows else None
         if not isinstance(given, int | str):
-            return [undetermined(name, "the list has no record to read.")]
+            return [Question(name).undetermined("the list has no record to read.")]
         reply = await ask(self.client, operation, values={parameter: given})
         content = reply.content() if reply.ok else None
         details = [content] if isinstance(content, dict) else []

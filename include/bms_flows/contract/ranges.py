@@ -11,7 +11,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 
 from bms.dates import parse_date, parse_datetime
-from bms_flows.contract.finding import Finding, undetermined
+from bms_flows.contract.finding import ContractFinding, Question
 from bms_flows.contract.replies import Reply
 from bms_flows.runtime.windows import DAY, Window
 
@@ -20,8 +20,8 @@ ReadRange = Callable[[Window], Awaitable[Reply]]
 """Requests the invoices of a window; its last day is sent as `end_date`."""
 
 FIELDS: Final = ("invoice_date", "created_on", "due_date", "sent_on")
-RANGE_SETTING: Final = "BMS_INVOICE_RANGE_DATE"
-END_SETTING: Final = "end_date_inclusive of the connection"
+RANGE_DATE: Final = Question("invoice_range_date", "BMS_INVOICE_RANGE_DATE")
+END_DATE: Final = Question("end_date", "end_date_inclusive of the connection")
 SAMPLE_DAYS: Final = 28
 SAMPLES: Final = 7
 """Consecutive ranges to search for a sample, backwards from yesterday."""
@@ -61,7 +61,7 @@ async def find_sample(read_range: ReadRange, today: date) -> Sample | None:
 # The filtered date
 
 
-async def probe_range_date(sample: Sample, assumed: str) -> Finding:
+async def probe_range_date(sample: Sample, assumed: str) -> ContractFinding:
     """Return the field that every row has within the range.
 
     If two fields qualify, read a range around a row in which they differ.
@@ -92,30 +92,25 @@ def distinguishing_row(rows: Sequence[Row], first: str, second: str) -> Row | No
     return None
 
 
-def range_date(left: Sequence[str], assumed: str) -> Finding:
+def range_date(left: Sequence[str], assumed: str) -> ContractFinding:
     """Return the finding from the fields that agree with every range."""
-    name = "invoice_range_date"
     advice = f"It is {assumed}, which is wrong: set BMS_INVOICE_RANGE_DATE to {{}}."
     if len(left) == 1:
-        return Finding(
-            name=name,
-            value=left[0],
-            summary=f"start_date and end_date filter {left[0]}.",
-            setting=RANGE_SETTING,
-            advice=None if left[0] == assumed else advice.format(left[0]),
-        )
+        summary = f"start_date and end_date filter {left[0]}."
+        right = left[0] == assumed
+        return RANGE_DATE.answered(left[0], summary, None if right else advice.format(left[0]))
     if not left:
         why = "no date field of the invoices is always within the requested days."
-        return undetermined(name, why, setting=RANGE_SETTING)
+        return RANGE_DATE.undetermined(why)
     wrong = advice.format(" or ".join(left)) if assumed not in left else None
     why = f"{' and '.join(left)} agree in every invoice of the sample."
-    return undetermined(name, why, setting=RANGE_SETTING, advice=wrong, agrees=not wrong)
+    return RANGE_DATE.undetermined(why, advice=wrong, agrees=not wrong)
 
 
 # The last day
 
 
-async def probe_end_date(sample: Sample, inclusive: bool) -> Finding:
+async def probe_end_date(sample: Sample, inclusive: bool) -> ContractFinding:
     """Read two days together and each alone: an excluded `end_date` leaves a single day empty."""
     left = fields_within(sample.rows, sample.window) or FIELDS[:1]
     busiest = Counter(day for row in sample.rows if (day := _day(row.get(left[0]))))
@@ -129,29 +124,20 @@ async def probe_end_date(sample: Sample, inclusive: bool) -> Finding:
             finding = end_date(*(len(reply.rows()) for reply in replies), inclusive=inclusive)
             if finding.known:
                 return finding
-    return undetermined("end_date", "no pair of days was conclusive.", setting=END_SETTING)
+    return END_DATE.undetermined("no pair of days was conclusive.")
 
 
-def end_date(before: int, first: int, second: int, after: int, *, inclusive: bool) -> Finding:
+def end_date(
+    before: int, first: int, second: int, after: int, *, inclusive: bool
+) -> ContractFinding:
     """Return the finding from the row counts of two days together (twice) and of each alone."""
-    name = "end_date"
     if first or second:
-        return Finding(
-            name=name,
-            value="inclusive",
-            summary="The range includes end_date.",
-            setting=END_SETTING,
-            advice=None if inclusive else "It is false: set end_date_inclusive to true.",
-        )
+        advice = None if inclusive else "It is false: set end_date_inclusive to true."
+        return END_DATE.answered("inclusive", "The range includes end_date.", advice)
     if before and after:
-        return Finding(
-            name=name,
-            value="exclusive",
-            summary="The range ends before end_date.",
-            setting=END_SETTING,
-            advice="It is true: set end_date_inclusive to false." if inclusive else None,
-        )
-    return undetermined(name, "the two days have no invoices.", setting=END_SETTING)
+        advice = "It is true: set end_date_inclusive to false." if inclusive else None
+        return END_DATE.answered("exclusive", "The range ends before end_date.", advice)
+    return END_DATE.undetermined("the two days have no invoices.")
 
 
 def _within(value: Any, window: Window) -> bool:

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from bms.dates import NO_DATE, SHAPE
 from bms.endpoints import BY_OPERATION
 from bms.records import Record, described
-from bms_flows.contract.finding import Finding, undetermined
+from bms_flows.contract.finding import ContractFinding, Question
 from bms_flows.contract.replies import Reply
 
 Row = Mapping[str, Any]
@@ -25,7 +25,8 @@ PROBLEM: Final = {"type", "title", "status"}
 """Members of a problem document (RFC 9457)."""
 CLOCK_TOLERANCE_S: Final = 900.0
 """Seconds by which the clocks of the service may differ."""
-ZONE_SETTING: Final = "time_zone of the connection"
+ZONE: Final = Question("datetime_zone", "time_zone of the connection")
+OFFSETS: Final = Question("offsets")
 TIMESTAMPS: Final = {
     name
     for record in BY_OPERATION.values()
@@ -38,14 +39,14 @@ TIMESTAMPS: Final = {
 # Errors
 
 
-def error(name: str, request: str, reply: Reply) -> Finding:
+def error(name: str, request: str, reply: Reply) -> ContractFinding:
     """Return the status and body shape of the reply to an invalid request."""
-    value = {"status": reply.status, "body": body_shape(reply)}
+    question, value = Question(name), {"status": reply.status, "body": body_shape(reply)}
     if reply.ok:
         summary = f"{request}: the service responds {reply.status}, as to a valid request."
-        return Finding(name=name, value=value | {"body": "an answer"}, summary=summary)
+        return question.answered(value | {"body": "an answer"}, summary)
     summary = f"{request}: the service responds {reply.status}; the body is {value['body']}."
-    return Finding(name=name, value=value, summary=summary)
+    return question.answered(value, summary)
 
 
 def body_shape(reply: Reply) -> str:
@@ -63,36 +64,32 @@ def body_shape(reply: Reply) -> str:
 # Time zones
 
 
-def datetime_zone(rows: Iterable[Row], served_at: float | None, assumed: str) -> Finding:
+def datetime_zone(rows: Iterable[Row], served_at: float | None, assumed: str) -> ContractFinding:
     """Return how timestamps name their zone.
 
     A timestamp without a zone that is ahead of the service's clock contradicts `assumed`.
     """
-    name = "datetime_zone"
     timestamps = [text for row in rows for text in _timestamps(row)]
     notations = sorted({_notation(text) for text in timestamps})
     if not notations:
-        return undetermined(name, "the sample has no timestamp.", setting=ZONE_SETTING)
+        return ZONE.undetermined("the sample has no timestamp.")
     summaries = {
         "none": "Timestamps have no zone.",
         "Z": "Timestamps are in UTC and marked Z.",
         "offset": "Timestamps have an offset.",
     }
     without_zone = [text for text in timestamps if _notation(text) == "none"]
-    return Finding(
-        name=name,
-        value=notations,
-        summary=" ".join(summaries[each] for each in notations),
-        setting=ZONE_SETTING,
-        advice=f"Read in {assumed}, a timestamp is in the future: set time_zone to a zone further east."
+    return ZONE.answered(
+        notations,
+        " ".join(summaries[each] for each in notations),
+        f"Read in {assumed}, a timestamp is in the future: set time_zone to a zone further east."
         if _ahead(without_zone, served_at, assumed)
         else None,
     )
 
 
-def offsets(rows: Iterable[Row], zone: str) -> Finding:
+def offsets(rows: Iterable[Row], zone: str) -> ContractFinding:
     """Return the offsets of timestamps, if the rows include winter and summer."""
-    name = "offsets"
     seen: set[str] = set()
     agree, seasons = True, set()
     for text in (text for row in rows for text in _timestamps(row)):
@@ -103,10 +100,10 @@ def offsets(rows: Iterable[Row], zone: str) -> Finding:
         seasons.add(moment.month)
         agree = agree and moment.utcoffset() == moment.astimezone(ZoneInfo(zone)).utcoffset()
     if not seasons & {12, 1, 2} or not seasons & {6, 7, 8}:
-        return undetermined(name, "the sample lacks offsets of winter or of summer.")
+        return OFFSETS.undetermined("the sample lacks offsets of winter or of summer.")
     verb = "match" if agree else "do not match"
     summary = f"The offsets {', '.join(sorted(seen))} {verb} {zone}."
-    return Finding(name=name, value=sorted(seen), summary=summary)
+    return OFFSETS.answered(sorted(seen), summary)
 
 
 def _timestamps(row: Row) -> list[str]:
@@ -131,26 +128,26 @@ def _ahead(texts: Sequence[str], served_at: float | None, zone: str) -> bool:
 # Fields and codes
 
 
-def undocumented(operation: str, rows: Sequence[Row], record: type[Record]) -> Finding:
+def undocumented(operation: str, rows: Sequence[Row], record: type[Record]) -> ContractFinding:
     """Return the names of fields that the interface does not describe."""
-    name = f"undocumented_{operation}"
+    question = Question(f"undocumented_{operation}", cumulative=True)
     if not rows:
-        return undetermined(name, "the list has no rows.")
+        return question.undetermined("the list has no rows.")
     new = sorted(
         {each for row in rows for each in row if NAME.fullmatch(each)} - {*described(record)}
     )
     summary = f"{operation} returns undocumented fields: {', '.join(new) or 'none'}."
-    return Finding(name=name, value=new[:MAX_CODES], summary=summary, cumulative=True)
+    return question.answered(new[:MAX_CODES], summary)
 
 
-def codes(resource: str, field: str, rows: Sequence[Row]) -> Finding:
+def codes(resource: str, field: str, rows: Sequence[Row]) -> ContractFinding:
     """Return the codes that a field has in the rows."""
-    name = f"codes_{resource}_{field}"
+    question = Question(f"codes_{resource}_{field}", cumulative=True)
     values = {row[field] for row in rows if isinstance(row.get(field), str)}
     found = sorted(code for code in values if CODE.fullmatch(code))
     if not found:
-        return undetermined(name, "no row has a code.")
+        return question.undetermined("no row has a code.")
     if len(found) > MAX_CODES:
-        return undetermined(name, f"the field has more than {MAX_CODES} values.")
+        return question.undetermined(f"the field has more than {MAX_CODES} values.")
     summary = f"Values of {field} of {resource}: {', '.join(found)}."
-    return Finding(name=name, value=found, summary=summary, cumulative=True)
+    return question.answered(found, summary)

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.dialects.postgresql import distinct_on
 
-from bms_flows.contract.finding import Finding
+from bms_flows.contract.finding import ContractFinding
 from bms_flows.monitoring import alarms
 from bms_flows.monitoring.alarms import Extent
 from bms_flows.runtime.step_log import Step
@@ -25,7 +25,7 @@ class StoredFinding:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FindingChange:
     """A finding compared with its latest row."""
 
     new_row: bool
@@ -35,20 +35,20 @@ class Comparison:
     value: Any
 
 
-def compare(finding: Finding, stored: StoredFinding | None) -> Comparison:
+def compare(finding: ContractFinding, stored: StoredFinding | None) -> FindingChange:
     """Compare a finding with its latest row; an undetermined finding changes nothing known."""
     if stored is None:
-        return Comparison(True, False, finding.value)
+        return FindingChange(True, False, finding.value)
     if not finding.known:
-        return Comparison(False, False, stored.value)
+        return FindingChange(False, False, stored.value)
     if stored.value is None:
-        return Comparison(True, False, finding.value)
+        return FindingChange(True, False, finding.value)
     if finding.cumulative:
         union = sorted({*stored.value, *finding.value})
         changed = union != sorted(stored.value)
-        return Comparison(changed, changed, union)
+        return FindingChange(changed, changed, union)
     changed = finding.value != stored.value
-    return Comparison(changed, changed, finding.value)
+    return FindingChange(changed, changed, finding.value)
 
 
 def latest(connection: Connection) -> dict[str, StoredFinding]:
@@ -62,7 +62,7 @@ def latest(connection: Connection) -> dict[str, StoredFinding]:
 
 
 def store(
-    connection: Connection, findings: Sequence[Finding], step: Step, step_run_id: int
+    connection: Connection, findings: Sequence[ContractFinding], step: Step, step_run_id: int
 ) -> dict[str, list[str]]:
     """Store findings in the caller's transaction; raise and close their alarms.
 
@@ -74,9 +74,9 @@ def store(
     changed = []
     for finding in findings:
         stored = rows.get(finding.name)
-        comparison = compare(finding, stored)
-        row = _row(finding, comparison.value, now, step_run_id)
-        if stored is None or comparison.new_row:
+        change = compare(finding, stored)
+        row = _row(finding, change.value, now, step_run_id)
+        if stored is None or change.new_row:
             connection.execute(insert(contract).values(since=now, **row))
         elif finding.known or stored.value is None:
             connection.execute(
@@ -84,8 +84,8 @@ def store(
                 .where(contract.c.finding == finding.name, contract.c.since == stored.since)
                 .values(row)
             )
-        _alarm(connection, finding, stored if comparison.changed else None, step)
-        if comparison.changed:
+        _alarm(connection, finding, stored if change.changed else None, step)
+        if change.changed:
             changed.append(finding.name)
     return {
         "known": [each.name for each in findings if each.known],
@@ -95,7 +95,9 @@ def store(
     }
 
 
-def _row(finding: Finding, value: Any, now: datetime, step_run_id: int) -> Mapping[str, Any]:
+def _row(
+    finding: ContractFinding, value: Any, now: datetime, step_run_id: int
+) -> Mapping[str, Any]:
     summary = finding.summary
     if finding.cumulative and finding.known and value != finding.value:
         summary += f" Seen before: {', '.join(sorted({*value} - {*finding.value}))}."
@@ -112,7 +114,7 @@ def _row(finding: Finding, value: Any, now: datetime, step_run_id: int) -> Mappi
 
 
 def _alarm(
-    connection: Connection, finding: Finding, previous: StoredFinding | None, step: Step
+    connection: Connection, finding: ContractFinding, previous: StoredFinding | None, step: Step
 ) -> None:
     """Raise an alarm for a change; close it when a later probe confirms the new behaviour."""
     subject = f"contract {finding.name}"
@@ -130,7 +132,9 @@ def _alarm(
         alarms.recover(connection, subject)
 
 
-def _contradictions(connection: Connection, findings: Sequence[Finding], step: Step) -> list[str]:
+def _contradictions(
+    connection: Connection, findings: Sequence[ContractFinding], step: Step
+) -> list[str]:
     """Return the settings that contradict the service; raise and close their alarms."""
     contradicted = []
     for finding in findings:

@@ -6,19 +6,18 @@ from typing import Final
 
 from sqlalchemy import Connection, Table, func, select
 
-from bms_flows.contract.finding import Finding, undetermined
+from bms_flows.contract.finding import ContractFinding, Question
 from bms_flows.contract.paging import MIN_ROWS
 from bms_warehouse.tables import MIRROR_TABLES
 
-NAME: Final = "created_on_order"
-SETTING: Final = "BMS_SETTLE_S"
+ORDER: Final = Question("created_on_order", "BMS_SETTLE_S")
 READ: Final = timedelta(minutes=10)
 """Time that the read of a list may take: records created meanwhile may be missed or not."""
 IMPORTED: Final = timedelta(days=1)
 """Delay from which a record was imported or restored with an earlier `created_on`."""
 
 
-def created_on_order(connection: Connection) -> Finding:
+def created_on_order(connection: Connection) -> ContractFinding:
     """Return whether new records appear in the order of their `created_on`, from the loads of all mirrors.
 
     Creation relies on this order: a list that shows a record which was created after an attempt must show
@@ -30,18 +29,16 @@ def created_on_order(connection: Connection) -> Finding:
     compared, late = len(found), [delay for delay in found if delay > READ]
     if compared < MIN_ROWS:
         why = f"fewer than {MIN_ROWS} new records appeared between two loads of a mirror."
-        return undetermined(NAME, why, setting=SETTING)
+        return ORDER.undetermined(why)
     if not late:
         summary = f"{compared} new records appeared in the order of their created_on."
-        return Finding(name=NAME, value="agrees", summary=summary, setting=SETTING)
+        return ORDER.answered("agrees", summary)
     longest = max(late).total_seconds()
-    return Finding(
-        name=NAME,
-        value="differs",
-        summary=f"{len(late)} of {compared} new records appeared after records with a later created_on,"
+    return ORDER.answered(
+        "differs",
+        f"{len(late)} of {compared} new records appeared after records with a later created_on,"
         f" up to {longest:.0f} s later.",
-        setting=SETTING,
-        advice=f"Set {SETTING} to {longest:.0f}: a lost response may lead to a second record before.",
+        f"Set {ORDER.setting} to {longest:.0f}: a lost response may lead to a second record before.",
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from bms.client import Client
 from bms.settings import ClientSettings
-from bms_flows.contract.finding import Finding
+from bms_flows.contract.finding import ContractFinding
 from bms_flows.contract.probe import Probe
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.dialect import Dialect
@@ -36,7 +36,7 @@ WRITTEN = {"datetime": "none", "ms": "none", "zone": "offset", "utc_ms": "Z"}
 
 async def probed(
     client_settings: ClientSettings, settings: FlowSettings | None = None, today: date = TODAY
-) -> dict[str, Finding]:
+) -> dict[str, ContractFinding]:
     """Return the findings of one probe by name."""
     async with Client(client_settings) as client:
         probe = Probe(client, [1, 2], settings or FlowSettings(), today)
@@ -85,7 +85,7 @@ def ground_truth(dialect: Dialect) -> dict[str, Any]:
     }
 
 
-def wrong(found: dict[str, Finding], dialect: Dialect) -> dict[str, tuple[Any, Any]]:
+def wrong(found: dict[str, ContractFinding], dialect: Dialect) -> dict[str, tuple[Any, Any]]:
     """Return the wrong findings: the found and the expected value."""
     expected = ground_truth(dialect)
     return {

@@ -4,16 +4,18 @@ from typing import Any
 
 from sqlalchemy import Engine, text
 
-from bms_flows.contract.finding import Finding, undetermined
+from bms_flows.contract.finding import ContractFinding, Question
+from bms_flows.contract.ranges import END_DATE
 from bms_flows.contract.store import store
 from bms_flows.monitoring import alarms
 from bms_flows.runtime.step_log import Step
 
 STEP = Step("service_contract", "test", "probe")
-END_SETTING = "end_date_inclusive of the connection"
 
 
-def stored(engine: Engine, *findings: Finding, step_run_id: int = 1) -> dict[str, list[str]]:
+def stored(
+    engine: Engine, *findings: ContractFinding, step_run_id: int = 1
+) -> dict[str, list[str]]:
     with engine.begin() as connection:
         return store(connection, findings, STEP, step_run_id)
 
@@ -33,8 +35,8 @@ def open_alarms(engine: Engine) -> dict[str, str]:
         return {each.subject: each.code for each in alarms.open_alarms(connection)}
 
 
-def order(value: str) -> Finding:
-    return Finding(name="list_order", value=value, summary=f"By {value}.")
+def order(value: str) -> ContractFinding:
+    return ContractFinding(name="list_order", value=value, summary=f"By {value}.")
 
 
 def test_an_unchanged_finding_updates_its_row(warehouse: Engine) -> None:
@@ -57,20 +59,22 @@ def test_a_change_adds_a_row_and_an_alarm_until_the_next_probe_confirms_it(
 
 def test_an_undetermined_finding_keeps_the_known_value(warehouse: Engine) -> None:
     stored(warehouse, order("id"))
-    stored(warehouse, undetermined("list_order", "the list is empty."), step_run_id=2)
+    stored(warehouse, Question("list_order").undetermined("the list is empty."), step_run_id=2)
     assert rows(warehouse) == [("list_order", "known", "id", 1)]
     assert open_alarms(warehouse) == {}
 
 
 def test_the_first_known_value_is_no_change(warehouse: Engine) -> None:
-    stored(warehouse, undetermined("list_order", "the list is empty."))
+    stored(warehouse, Question("list_order").undetermined("the list is empty."))
     assert stored(warehouse, order("id"))["changed"] == []
     assert [row[1] for row in rows(warehouse)] == ["undetermined", "known"]
     assert open_alarms(warehouse) == {}
 
 
-def codes(*values: str) -> Finding:
-    return Finding(name="codes_x", value=sorted(values), summary=f"{values}.", cumulative=True)
+def codes(*values: str) -> ContractFinding:
+    return ContractFinding(
+        name="codes_x", value=sorted(values), summary=f"{values}.", cumulative=True
+    )
 
 
 def test_only_a_code_never_seen_before_is_a_change(warehouse: Engine) -> None:
@@ -81,12 +85,12 @@ def test_only_a_code_never_seen_before_is_a_change(warehouse: Engine) -> None:
     assert open_alarms(warehouse) == {"contract codes_x": "contract_changed"}
 
 
-def end_date(advice: str | None) -> Finding:
-    return Finding(
+def end_date(advice: str | None) -> ContractFinding:
+    return ContractFinding(
         name="end_date",
         value="exclusive",
         summary="Excluded.",
-        setting=END_SETTING,
+        setting=END_DATE.setting,
         advice=advice,
     )
 
@@ -96,9 +100,9 @@ def test_the_alarm_of_a_contradicted_setting_stays_open_until_the_setting_agrees
 ) -> None:
     for _ in range(2):
         result = stored(warehouse, end_date("Set it to false."))
-        assert result["contradicted"] == [END_SETTING]
-    assert open_alarms(warehouse) == {END_SETTING: "setting_contradicted"}
-    stored(warehouse, undetermined("end_date", "no.", setting=END_SETTING))
+        assert result["contradicted"] == [END_DATE.setting]
+    assert open_alarms(warehouse) == {END_DATE.setting: "setting_contradicted"}
+    stored(warehouse, END_DATE.undetermined("no."))
     assert len(open_alarms(warehouse)) == 1
     stored(warehouse, end_date(None))
     assert open_alarms(warehouse) == {}

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Engine
 
 from bms.settings import ClientSettings
-from bms_flows.contract.visibility import NAME, created_on_order
+from bms_flows.contract.visibility import ORDER, created_on_order
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.environment import Mirror
 
@@ -42,6 +42,6 @@ def test_the_probe_observes_whether_records_appear_in_the_order_of_created_on(
     mirror.run(page_size=100)
     with warehouse.connect() as connection:
         found = created_on_order(connection)
-    assert (found.name, found.value) == (NAME, value)
+    assert (found.name, found.value) == (ORDER.name, value)
     assert (found.advice or "").startswith(advice or "")
     assert bool(found.advice) == bool(advice)
