@@ -114,15 +114,20 @@ def warehouse_uri(connection: Connection) -> str:
 
     host = connection.host or ""
     socket = {"host": host} if host.startswith("/") else {}
-    return URL.create(
-        "postgresql",
-        username=connection.login or None,
-        password=connection.password or None,
-        host=None if socket else host,
-        port=connection.port,
-        database=connection.schema,
-        query={**_libpq_options(connection.conn_id, connection.extra_dejson), **socket},
-    ).render_as_string(hide_password=False)
+    address, mark, options = (
+        URL.create(
+            "postgresql",
+            username=connection.login or None,
+            password=connection.password or None,
+            host=None if socket else host,
+            port=connection.port,
+            database=connection.schema,
+            query={**_libpq_options(connection.conn_id, connection.extra_dejson), **socket},
+        )
+        .render_as_string(hide_password=False)
+        .partition("?")
+    )
+    return address + mark + options.replace("+", "%20")  # libpq reads a plus as such
 
 
 BY_TOKEN = ("iam", "redshift", "redshift-serverless")
