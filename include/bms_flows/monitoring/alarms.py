@@ -5,7 +5,7 @@ that is down delays messages without loss. A message is recorded as sent once a 
 the message; a crash in between sends it twice.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -116,6 +116,23 @@ def recover(connection: Connection, subject: str, because: str | None = None) ->
     open_alarm = update(alarm).where(alarm.c.subject == subject, alarm.c.recovered_at.is_(None))
     closed = open_alarm.values(recovered_at=datetime.now(UTC), recovery_reason=because)
     return bool(connection.execute(closed).rowcount)
+
+
+def update_all(
+    connection: Connection,
+    code: str,
+    problems: Mapping[str, Mapping[str, Any]],
+    because: str | None = None,
+) -> None:
+    """Raise the alarms of all problems with `code`, and close those of others.
+
+    `problems` are the arguments of `raise_` by subject; `because` explains the recoveries.
+    """
+    for subject, problem in problems.items():
+        raise_(connection, code, subject, **problem)
+    for each in open_alarms(connection):
+        if each.code == code and each.subject not in problems:
+            recover(connection, each.subject, because)
 
 
 def open_alarms(connection: Connection) -> list[Alarm]:

@@ -84,26 +84,19 @@ def check(
 ) -> None:
     """Raise the alarms of requests that wait too long, and close those of answered requests."""
     now, limit = now or datetime.now(UTC), settings.approval_alarm_hours
-    late, links = set(), Links.of(settings)
+    late, links = {}, Links.of(settings)
     for request in waiting.plans(connection, [*CREATED_BY]):
         if limit is None or now - request["asked_at"] < timedelta(hours=limit):
             continue
         flow = CREATED_BY[request["resource"]].dag_id
-        subject = f"{flow} drop {request['drop_id']} approval"
-        late.add(subject)
-        alarms.raise_(
-            connection,
-            ALARM,
-            subject,
-            detail=f"{request['counts']['create']} records of drop {request['drop_id']} wait for an "
+        late[f"{flow} drop {request['drop_id']} approval"] = {
+            "detail": f"{request['counts']['create']} records of drop {request['drop_id']} wait for an "
             f"approval since {links.time(request['asked_at'])}.",
-            flow=flow,
-            dag_run_id=request["dag_run_id"],
-            since=request["asked_at"],
-        )
-    for alarm in alarms.open_alarms(connection):
-        if alarm.code == ALARM and alarm.subject not in late:
-            alarms.recover(connection, alarm.subject, ANSWERED)
+            "flow": flow,
+            "dag_run_id": request["dag_run_id"],
+            "since": request["asked_at"],
+        }
+    alarms.update_all(connection, ALARM, late, ANSWERED)
 
 
 def _message(

@@ -3,7 +3,6 @@
 The watchdog DAG and the health command run the same check and share its alarms.
 """
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from sqlalchemy import Connection, select
@@ -37,17 +36,14 @@ def check_targets(
             _raise(connection, freshness, held, links)
         elif (alarm := open_alarms.get(flow)) and is_over(freshness, alarm) and not failed(alarm):
             alarms.recover(connection, flow)
-    without_target = [
-        alarm
-        for alarm in open_alarms.values()
-        if alarm.subject == alarm.flow and alarm.flow not in found
-    ]
-    for subject in _completed_since(connection, without_target):
-        alarms.recover(connection, subject)
+    for alarm in open_alarms.values():
+        own = alarm.subject == alarm.flow and alarm.flow not in found
+        if own and _completed_since(connection, alarm):
+            alarms.recover(connection, alarm.subject)
     for subject in drop_alarms.over(connection, open_alarms.values()):
         alarms.recover(connection, subject)
-    quarantine_alarms.check(connection, open_alarms.values())
-    number_alarms.check(connection, open_alarms.values(), now)
+    quarantine_alarms.check(connection)
+    number_alarms.check(connection, now)
     return found
 
 
@@ -103,18 +99,14 @@ def _raise(
     )
 
 
-def _completed_since(connection: Connection, open_alarms: Iterable[Alarm]) -> list[str]:
-    """Return the subjects of flows without a target that have completed their work since the alarm."""
-    found = []
-    for alarm in open_alarms:
-        flow = FLOWS.get(str(alarm.flow))
-        completed = select(step_run.c.id).where(
-            step_run.c.flow == alarm.flow,
-            step_run.c.state == "complete",
-            step_run.c.finished_at > alarm.since,
-        )
-        if flow and flow.last_step:
-            completed = completed.where(step_run.c.step == flow.last_step)
-        if connection.scalar(completed.limit(1)):
-            found.append(alarm.subject)
-    return found
+def _completed_since(connection: Connection, alarm: Alarm) -> bool:
+    """Return whether a flow without a target has completed its work since the alarm."""
+    flow = FLOWS.get(str(alarm.flow))
+    completed = select(step_run.c.id).where(
+        step_run.c.flow == alarm.flow,
+        step_run.c.state == "complete",
+        step_run.c.finished_at > alarm.since,
+    )
+    if flow and flow.last_step:
+        completed = completed.where(step_run.c.step == flow.last_step)
+    return connection.scalar(completed.limit(1)) is not None

@@ -1,11 +1,9 @@
 """Alarms of rows that stay invalid: one alarm per resource, field and cause."""
 
-from collections.abc import Iterable
-
 from sqlalchemy import Connection, func, select, update
 
 from bms_flows.monitoring import alarms
-from bms_flows.monitoring.alarms import Alarm, Extent
+from bms_flows.monitoring.alarms import Extent
 from bms_warehouse.tables import quarantine
 
 ALARM = "rows_stay_invalid"
@@ -15,22 +13,21 @@ LOADS = 3
 _CAUSE = (quarantine.c.resource, func.coalesce(quarantine.c.field, ""), quarantine.c.code)
 
 
-def check(connection: Connection, open_alarms: Iterable[Alarm]) -> None:
+def check(connection: Connection) -> None:
     """Raise and recover the alarms within the caller's transaction."""
     invalid = connection.execute(
         select(*_CAUSE, func.count())
         .where(quarantine.c.loads >= LOADS, quarantine.c.accepted_by.is_(None))
         .group_by(*_CAUSE)
     )
-    subjects = set()
-    for resource, field, code, rows in invalid:
-        subject = f"quarantine {resource} {field or 'row'} {code}"
-        subjects.add(subject)
-        detail = f"{rows} rows of {resource} stay invalid: {field or 'the row'}, {code}."
-        alarms.raise_(connection, ALARM, subject, detail=detail, extent=Extent(size=rows))
-    for alarm in open_alarms:
-        if alarm.code == ALARM and alarm.subject not in subjects:
-            alarms.recover(connection, alarm.subject)
+    problems = {
+        f"quarantine {resource} {field or 'row'} {code}": {
+            "detail": f"{rows} rows of {resource} stay invalid: {field or 'the row'}, {code}.",
+            "extent": Extent(size=rows),
+        }
+        for resource, field, code, rows in invalid
+    }
+    alarms.update_all(connection, ALARM, problems)
 
 
 def accept(connection: Connection, resource: str, field: str, code: str, name: str) -> int:
