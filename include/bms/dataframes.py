@@ -1,30 +1,34 @@
-"""DataFrames of the service's records, without a float for any amount.
+"""DataFrames of the service's records, by default without a float for any amount.
 
 | Field | dtype |
 |---|---|
 | identifiers and other integers | `Int64` |
 | booleans | `boolean` |
-| amounts and rates | `decimal128(38, 9)[pyarrow]` |
-| days | `date32[day][pyarrow]` |
+| amounts and rates | `decimal128(18, 2)[pyarrow]` |
+| days | `datetime64[us]` |
 | timestamps (`..._on`) | `datetime64[us, UTC]` |
 | codes and their names | `category` |
 | other texts | `string` |
 | lists (`domains`, `skills`, `languages`) | `object`, Python lists |
 | `_extra`: unknown fields, and fields of another type, as JSON | `string` |
 
-A missing value is `pd.NA` (`NaT` for timestamps, None for lists). Every column exists in an empty
-DataFrame, too.
+A missing value is `pd.NA` (`NaT` for days and timestamps, None for lists). Every column exists in an
+empty DataFrame, too. Amounts have more digits or decimals if a value needs them. With
+`amounts="float"` they are `Float64`; with `dates="arrow"` days are `date32[day][pyarrow]`.
+
+The everyday operations of pandas work on all of them (see `bms.frames`), exactly on amounts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 import pandas as pd
 import pyarrow as pa
 
 from bms.field_values import AMOUNT_DECIMALS, without_noise
+from bms.frames import Frame, narrowed
 from bms.records import Record, described
 from bms.records.declaration import Kind
 from bms.typed_rows import EXTRA, kinds
@@ -43,10 +47,12 @@ ARROW: Final[Mapping[Kind, pa.DataType]] = {
 PANDAS: Final[Mapping[pa.DataType, Any]] = {
     ARROW["integer"]: pd.Int64Dtype(),
     ARROW["boolean"]: pd.BooleanDtype(),
-    ARROW["amount"]: pd.ArrowDtype(ARROW["amount"]),
     ARROW["day"]: pd.ArrowDtype(ARROW["day"]),
     ARROW["text"]: pd.StringDtype("pyarrow"),
+    pa.float64(): pd.Float64Dtype(),
 }
+Amounts = Literal["decimal", "float"]
+Dates = Literal["datetime64", "arrow"]
 
 BATCH: Final = 10_000
 """Rows converted at once: bounds the Python objects in memory."""
@@ -60,8 +66,17 @@ class InexactValue(ValueError):
     retriable = False
 
 
-def dataframe(record: type[Record], rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def dataframe(
+    record: type[Record],
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    amounts: Amounts = "decimal",
+    dates: Dates = "datetime64",
+) -> pd.DataFrame:
     """Return rows of `typed_rows` as a DataFrame; raise `InexactValue`."""
+    for name, given, kind in (("amounts", amounts, Amounts), ("dates", dates, Dates)):
+        if given not in get_args(kind):
+            raise ValueError(f"{name} takes {' or '.join(get_args(kind))}, not {given!r}")
     fields = kinds(record)
     types = {name: ARROW[kind] for name, kind in fields.items() if kind != "nested"}
     schema = pa.schema([*types.items(), (EXTRA, pa.string())])
@@ -75,11 +90,23 @@ def dataframe(record: type[Record], rows: Iterable[Mapping[str, Any]]) -> pd.Dat
         for name, values in nested.items():
             values += [row[name] for row in batch]
         converted += len(batch)
-    frame: pd.DataFrame = pa.Table.from_batches(batches, schema).to_pandas(types_mapper=PANDAS.get)
+    table = pa.Table.from_batches(batches, schema)
+    for position, (name, type_) in enumerate(types.items()):
+        column = table.column(position)
+        if type_ == ARROW["amount"]:
+            column = column.cast(pa.float64()) if amounts == "float" else narrowed(column)
+        elif type_ == ARROW["day"] and dates == "datetime64":
+            column = column.cast(pa.timestamp("us"))
+        table = table.set_column(position, name, column)
+    frame: pd.DataFrame = Frame(table.to_pandas(types_mapper=_dtype))
     for name, values in nested.items():
         frame[name] = pd.Series(values, dtype=object)
     repeated = {name: "category" for name, each in described(record).items() if each.category}
     return frame.astype(repeated)[[*fields, EXTRA]]
+
+
+def _dtype(type_: pa.DataType) -> Any:
+    return pd.ArrowDtype(type_) if pa.types.is_decimal(type_) else PANDAS.get(type_)
 
 
 def _array(

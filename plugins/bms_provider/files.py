@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from upath import UPath
 
+    from bms.dataframes import Amounts, Dates
     from bms.records import Record
 
 OPERATOR_FILES: Final = "operators"
@@ -57,16 +58,21 @@ def read_rows(
     return _rows(*_checked(manifests))
 
 
-def read_df(manifests: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def read_df(
+    manifests: Mapping[str, Any] | Iterable[Mapping[str, Any]],
+    *,
+    amounts: Amounts = "decimal",
+    dates: Dates = "datetime64",
+) -> pd.DataFrame:
     """Return the rows of one or several manifests of the same operation as a DataFrame.
 
-    `bms.dataframes` lists the dtypes. Raises `BadManifest`, or `InexactValue` for an amount that
+    `bms.dataframes` lists the dtypes and what `amounts` and `dates` change. Raises `BadManifest`, or `InexactValue` for an amount that
     `decimal128(38, 9)` cannot hold.
     """
     from bms.dataframes import dataframe  # noqa: PLC0415 - imports pandas
 
     checked, record = _checked(manifests)
-    return dataframe(record, _rows(checked, record))
+    return dataframe(record, _rows(checked, record), amounts=amounts, dates=dates)
 
 
 def manifest(operation: str, time_zone: str, **file: Any) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 import json
 import re
-from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -90,7 +89,7 @@ def test_an_amount_that_does_not_fit_raises_and_is_not_quoted(amount: str) -> No
 def test_dates_timestamps_and_missing_values() -> None:
     dates = ', "invoice_date": "2026-03-02", "created_on": "2026-03-29T03:30:00"'
     invoices = frame("list_client_invoices", INVOICE % (1, dates), INVOICE % (1, ""))
-    assert invoices["invoice_date"][0] == date(2026, 3, 2)
+    assert invoices["invoice_date"][0] == pd.Timestamp(2026, 3, 2)
     assert invoices["created_on"][0] == pd.Timestamp("2026-03-29T01:30:00Z")
     assert invoices.iloc[1].drop(["_extra"]).isna().sum() == len(invoices.columns) - 6
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from bms.client import Client
     from bms.concurrency import ConcurrencyLimiter
     from bms.counters import Counters
+    from bms.dataframes import Amounts, Dates
     from bms.settings import ClientSettings
     from bms.signatures import ListName
     from bms.sync_client import SyncClient
@@ -154,12 +155,19 @@ class BmsHook(BaseHook):
             )
         return SyncClient(TaskClient(self.settings, on_token=_mask))
 
-    def get_df(self, name: ListName, **arguments: Any) -> pd.DataFrame:
-        """Return a list of the service as a DataFrame with exact amounts.
+    def get_df(
+        self,
+        name: ListName,
+        *,
+        amounts: Amounts = "decimal",
+        dates: Dates = "datetime64",
+        **arguments: Any,
+    ) -> pd.DataFrame:
+        """Return a list of the service as a DataFrame, by default with exact amounts.
 
         `arguments` are those of the method ``list_<name>`` of `get_conn`'s client, for example
         ``get_df("client_invoices", id_entity=1, start_date=ds, end_date=ds)``. `bms.dataframes`
-        lists the dtypes. Raises `InvalidRecords` for a row without a usable key or amount.
+        lists the dtypes and what `amounts` and `dates` change. Raises `InvalidRecords` for a row without a usable key or amount.
         """
         from bms.dataframes import dataframe  # noqa: PLC0415 - imports pandas and pyarrow
         from bms.endpoints import BY_OPERATION, ENDPOINTS  # noqa: PLC0415
@@ -173,9 +181,8 @@ class BmsHook(BaseHook):
         with self.get_conn() as client:
             read = getattr(client, f"{found.noun}_pages" if found.paged else found.name)
             pages = read(**arguments) if found.paged else [read(**arguments)]
-            return dataframe(
-                record, (row for page in pages for row in typed_rows(page, record, zone))
-            )
+            rows = (row for page in pages for row in typed_rows(page, record, zone))
+            return dataframe(record, rows, amounts=amounts, dates=dates)
 
     @asynccontextmanager
     async def aclient(self, **changes: Any) -> AsyncIterator[Client]:

@@ -188,7 +188,7 @@ def test_other_errors_keep_their_type(sandbox: Sandbox) -> None:
         )
 
 
-DAYS = {"id_entity": 1, "start_date": "2026-03-02", "end_date": "2026-03-06"}
+DAYS: dict[str, Any] = {"id_entity": 1, "start_date": "2026-03-02", "end_date": "2026-03-06"}
 
 
 @pytest.mark.usefixtures("connected")

@@ -1,0 +1,228 @@
+"""Everyday operations of pandas on invoices: the same results as with floats, and exact amounts."""
+
+import io
+import json
+import pickle
+from collections.abc import Callable
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import sqlalchemy
+
+from bms import dataframes
+from bms.decoding import RecordReader
+from bms.endpoints import BY_NAME, BY_OPERATION
+from bms.typed_rows import typed_rows
+
+Operation = Callable[[Any], Any]
+AMOUNTS = ("total_excl_vat", "total_vat", "total_incl_vat", "total_due")
+DAY, LATER = date(2026, 2, 1), date(2026, 3, 1)
+
+
+def invoices(**options: Any) -> Any:
+    """Return 40 invoices of three months, some without a client, a due date or an amount due."""
+    rows = []
+    for number in range(40):
+        excl = Decimal(number * 7919 % 9973 - 500).scaleb(-2) * 100
+        vat = (excl * Decimal("0.2")).quantize(Decimal("0.01"))
+        day = date(2026, 1, 1) + timedelta(days=number * 2)
+        rows.append(
+            {
+                "id_invoice": number,
+                "id_client": number % 7 or None,
+                "status": ("PAID", "SENT", "LATE")[number % 3],
+                "invoice_date": str(day),
+                "due_date": str(day + timedelta(days=30)) if number % 11 else None,
+                "created_on": f"{day}T08:00:00Z",
+                "currency": "EUR" if number % 5 else "CHF",
+                "total_excl_vat": float(excl),
+                "total_vat": float(vat),
+                "total_incl_vat": float(excl + vat),
+                "total_due": float(excl + vat) if number % 4 else 0,
+            }
+        )
+    record = BY_OPERATION["list_client_invoices"]
+    read = RecordReader(BY_NAME["list_client_invoices"], record).rows(json.dumps(rows).encode())
+    return dataframes.dataframe(record, typed_rows(read, record, "Europe/Paris"), **options)
+
+
+def plain(frame: Any) -> Any:
+    """Return results as plain pandas, with floats in place of amounts."""
+    if isinstance(frame, pd.DataFrame):
+        columns = {name: plain(frame[name]) for name in frame.columns}
+        return pd.DataFrame(columns, index=frame.index, columns=frame.columns)
+    if isinstance(frame, pd.Series):
+        amount = "decimal" in str(frame.dtype) or str(frame.dtype) in ("Float64", "double[pyarrow]")
+        return pd.Series(frame.astype("float64") if amount else frame)
+    return float(frame) if isinstance(frame, Decimal) else frame
+
+
+EXACT: dict[str, Operation] = {
+    "plus": lambda f: f.total_excl_vat + f.total_vat,
+    "minus": lambda f: f.total_incl_vat - f.total_due,
+    "product": lambda f: f.total_vat * f.total_excl_vat,
+    "ratio": lambda f: f.total_vat / f.total_incl_vat,
+    "ratio of a total": lambda f: f.total_vat / f.total_vat.sum(),
+    "share of a group": lambda f: (
+        f.total_vat / f.groupby("status", observed=True)["total_vat"].transform("sum")
+    ),
+    "times 2": lambda f: f.total_vat * 2,
+    "times 1.2": lambda f: f.total_vat * 1.2,
+    "1.2 times": lambda f: 1.2 * f.total_vat,
+    "of several": lambda f: (f[["total_vat", "total_due"]] * 1.2)["total_due"],
+    "a long formula": lambda f: (f.total_vat * 1.2 / 3 + f.total_due * 2) * f.total_vat / 7,
+    "round": lambda f: f.total_vat.round(1),
+    "abs": lambda f: f.total_vat.abs(),
+    "cumsum": lambda f: f.total_vat.cumsum(),
+    "diff": lambda f: f.total_vat.diff(),
+    "nlargest of a column": lambda f: f.total_vat.nlargest(3),
+    "clip": lambda f: f.total_vat.clip(0, 500),
+    "fillna": lambda f: f.total_due.fillna(0),
+    "a column set": lambda f: f.assign(net=f.total_incl_vat - f.total_vat)["net"],
+}
+OTHERS: dict[str, Operation] = {
+    "sum": lambda f: f.total_vat.sum(),
+    "mean": lambda f: f.total_vat.mean(),
+    "describe": lambda f: f.total_vat.describe(),
+    "describe a frame": lambda f: f[["total_vat", "total_due"]].describe(),
+    "nlargest": lambda f: f.nlargest(5, "total_vat")["id_invoice"],
+    "nsmallest": lambda f: f.nsmallest(5, ["total_due", "id_invoice"])["id_invoice"],
+    "rank": lambda f: f.total_vat.rank(),
+    "quantile": lambda f: f.total_vat.quantile(0.5),
+    "sort_values": lambda f: f.sort_values("total_vat")["id_invoice"],
+    "value_counts": lambda f: f.status.value_counts(),
+    "groupby sum": lambda f: f.groupby("status", observed=True)["total_vat"].sum(),
+    "groupby mean": lambda f: f.groupby("status", observed=True)["total_vat"].mean(),
+    "groupby agg": lambda f: f.groupby("status", observed=True).agg(
+        total=("total_vat", "sum"), largest=("total_due", "max"), count=("id_invoice", "count")
+    ),
+    "groupby dates": lambda f: f.groupby("invoice_date")["total_vat"].sum(),
+    "resample": lambda f: f.set_index("invoice_date").resample("MS")["total_vat"].sum(),
+    "resample on": lambda f: f.resample("MS", on="invoice_date")["total_vat"].sum(),
+    "to_period": lambda f: f.groupby(f.invoice_date.dt.to_period("M"))["total_vat"].sum(),
+    "year": lambda f: f.invoice_date.dt.year,
+    "date and text": lambda f: f.invoice_date >= "2026-02-01",
+    "date and Timestamp": lambda f: f.invoice_date >= pd.Timestamp("2026-02-01"),
+    "between texts": lambda f: f.invoice_date.between("2026-02-01", "2026-03-01"),
+    "isin": lambda f: f.status.isin(["PAID"]),
+    "merge": lambda f: f.merge(
+        f.groupby("id_client")["total_vat"].sum().reset_index(name="all"), on="id_client"
+    )["all"],
+    "concat": lambda f: pd.concat([f, f])["total_vat"],
+    "query": lambda f: f.query("total_vat > 100 and status == 'PAID'")["id_invoice"],
+    "cut": lambda f: pd.cut(f.total_vat, [-1000, 0, 500, 9999]).value_counts(),
+    "age": lambda f: (pd.Timestamp("2026-04-01") - f.due_date).dt.days,
+    "pivot_table": lambda f: f.pivot_table(
+        index="id_client", columns="status", values="total_vat", aggfunc="sum", observed=True
+    ),
+    "melt": lambda f: f.melt(id_vars="id_invoice", value_vars=["total_vat", "total_due"])["value"],
+    "drop_duplicates": lambda f: f.drop_duplicates("id_client")["id_invoice"],
+    "astype": lambda f: f.total_vat.astype(float),
+    "to_dict": lambda f: [float(row["total_vat"]) for row in f.to_dict("records")],
+    "plot data": lambda f: [*f.total_vat.to_numpy(dtype=float)],
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_arithmetic_stays_exact(name: str) -> None:
+    frame = invoices()
+    result = EXACT[name](frame)
+    assert str(result.dtype).startswith("decimal128")
+    expected = EXACT[name](plain(frame)).replace([np.inf, -np.inf], np.nan)
+    pd.testing.assert_series_equal(plain(result), expected, check_names=False, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("amounts", ["decimal", "float"])
+def test_an_operation_gives_the_result_of_floats(name: str, amounts: str) -> None:
+    frame = invoices(amounts=amounts)
+    result, expected = plain(OTHERS[name](frame)), OTHERS[name](plain(frame))
+    match expected:
+        case pd.DataFrame():
+            pd.testing.assert_frame_equal(result, expected, check_dtype=False)
+        case pd.Series():
+            pd.testing.assert_series_equal(result, expected, check_dtype=False)
+        case _:
+            assert result == pytest.approx(expected)
+
+
+def test_an_amount_is_multiplied_exactly() -> None:
+    amounts = invoices()["total_excl_vat"]
+    for factor in (1.2, Decimal("1.2"), 3):
+        exact = [each * Decimal(str(factor)) for each in amounts]
+        assert [*(amounts * factor)] == [*(factor * amounts)] == exact
+    assert [*amounts.cumsum()][-1] == amounts.sum() == sum(amounts)
+
+
+def test_a_product_that_no_decimal_holds_says_what_to_do() -> None:
+    huge = invoices()["total_excl_vat"] * Decimal(10**15)
+    with pytest.raises(OverflowError, match=r"round\(\) first, or use astype\(float\)"):
+        _ = huge * huge * huge
+
+
+def test_a_quotient_by_zero_is_missing() -> None:
+    frame = invoices()
+    assert (frame.total_vat / frame.total_due).isna().sum() == (frame.total_due == 0).sum() > 0
+    with pytest.raises(ZeroDivisionError):
+        _ = frame.total_vat / 0
+
+
+@pytest.mark.parametrize("dates", ["datetime64", "arrow"])
+def test_days_are_compared_with_dates(dates: str) -> None:
+    days = invoices(dates=dates)["invoice_date"]
+    assert (days >= DAY).sum() == 24
+    assert days.between(DAY, LATER).sum() == 14
+    assert days.isin([DAY, date(2026, 1, 31)]).sum() == 1
+    assert "date32" in str(days.dtype) or dates == "datetime64"
+
+
+def test_every_operation_returns_a_frame_that_has_them_all() -> None:
+    frame = invoices()
+    for derived in (frame[frame.total_vat > 0], frame.copy(), pd.concat([frame, frame])):
+        assert (derived.invoice_date >= DAY).any()
+        assert str((derived.total_vat * 1.2).dtype).startswith("decimal128")
+
+
+def test_a_frame_is_written_and_read_back() -> None:
+    frame, total = invoices(), invoices()["total_incl_vat"].sum()
+    rows = json.loads(frame.to_json(orient="records", date_format="iso"))
+    assert sum(Decimal(str(row["total_incl_vat"])) for row in rows) == total
+    read = pd.read_csv(io.StringIO(frame.to_csv()))
+    assert read["total_incl_vat"].sum() == pytest.approx(float(total))
+    workbook, parquet = io.BytesIO(), io.BytesIO()
+    frame.to_excel(workbook)
+    assert pd.read_excel(workbook)["total_incl_vat"].sum() == pytest.approx(float(total))
+    frame.to_parquet(parquet)
+    assert pd.read_parquet(parquet)["total_incl_vat"].sum() == total
+    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(frame)), pd.DataFrame(frame))  # noqa: S301 -- our own bytes
+
+
+def test_amounts_are_numeric_in_a_database(warehouse: sqlalchemy.Engine) -> None:
+    frame = invoices()
+    with warehouse.begin() as connection:
+        frame.to_sql("frame", connection, if_exists="replace", index=False)
+        types = sqlalchemy.inspect(connection).get_columns("frame")
+        kinds = {each["name"]: str(each["type"]) for each in types}
+        total = connection.scalar(sqlalchemy.text("select sum(total_incl_vat) from frame"))
+        connection.execute(sqlalchemy.text("drop table frame"))
+    assert kinds["total_incl_vat"] == "NUMERIC(38, 2)"
+    assert total == frame["total_incl_vat"].sum()
+
+
+def test_airflow_stores_a_frame_in_xcom() -> None:
+    from airflow.sdk.serde import deserialize, serialize
+
+    amounts = invoices()[["id_invoice", "total_vat"]]
+    stored = json.loads(json.dumps(serialize(amounts)))
+    found: Any = deserialize(stored)
+    assert found["total_vat"].sum() == amounts["total_vat"].sum()
+
+
+@pytest.mark.parametrize("option", [{"amounts": "cents"}, {"dates": "text"}])
+def test_other_types_are_refused(option: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"takes \w+ or \w+, not"):
+        invoices(**option)
