@@ -15,6 +15,7 @@ from typing import Literal
 
 from upath import UPath
 
+from bms_flows.onboarding.faults import ReadError
 from bms_flows.onboarding.reading import encoding, tokens
 from bms_flows.onboarding.reading.sheet import Limits
 from bms_flows.runtime import storage
@@ -267,4 +268,6 @@ def _open_at_end(text: str, delimiter: str) -> bool:
             pass
     except tokens.BadQuoting as bad:
         return bad.unfinished
+    except ReadError:
+        return False  # it is refused, so its end doesn't matter
     return False

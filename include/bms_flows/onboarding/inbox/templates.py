@@ -11,7 +11,7 @@ from bms_flows.onboarding.inbox import skipped_files
 from bms_flows.onboarding.inbox.discovery import local
 from bms_flows.onboarding.reading import dates, numbers, tokens
 from bms_flows.onboarding.reading.encoding import ENCODINGS
-from bms_flows.onboarding.reading.layout import TEXT
+from bms_flows.onboarding.reading.parts import TEXT
 from bms_flows.onboarding.reading.xlsx_writer import ALL_TEXT, SheetRow, text, xlsx_file
 from bms_flows.onboarding.resources.description import Field, Kind, Resource
 from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat

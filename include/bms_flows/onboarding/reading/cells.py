@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from bms_flows.onboarding.faults import ReadError
 from bms_flows.onboarding.reading import dates, number_format, numbers
-from bms_flows.onboarding.reading.mojibake import broken
+from bms_flows.onboarding.reading.encoding import is_damaged
 from bms_flows.onboarding.resources.description import Field, Kind, Value
 from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat
 
@@ -128,7 +128,7 @@ def check_text(text: str, *, western: bool, limit: int) -> None:
         raise ReadError("empty_marker")
     if text in _DITTO:
         raise ReadError("ditto")
-    if broken(text, western=western):
+    if is_damaged(text, western=western):
         raise ReadError("mojibake")
     if not text.isprintable() and any(
         unicodedata.category(char) in _HIDDEN and char not in _ALLOWED for char in text

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bms_flows.onboarding.faults import Fault
-from bms_flows.onboarding.reading.mojibake import broken
+from bms_flows.onboarding.reading.encoding import is_damaged
 from bms_flows.onboarding.reading.sheet import REPORT_COLUMNS
 from bms_flows.onboarding.resources.description import Resource, normalize_header
 
@@ -51,7 +51,7 @@ def columns(headers: Sequence[str], resource: Resource, line: int) -> Columns:
         if name is None and not header.strip():
             unnamed.append(place)
         elif name is None and not is_report(header):
-            code = "mojibake" if broken(header) else "unknown_column"
+            code = "mojibake" if is_damaged(header) else "unknown_column"
             faults.append(Fault(code, line, header))
         elif name is not None and name in fields:
             faults.append(Fault("duplicate_header", line, header, name))

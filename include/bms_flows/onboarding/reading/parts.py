@@ -1,26 +1,99 @@
-"""Parsers of the parts of a workbook that its sheets share: names of sheets, texts, styles."""
+"""Parts of a workbook: sheets, rows and cells as stored, and parsers of what the sheets share."""
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from openpyxl.styles.numbers import BUILTIN_FORMATS
 
 from bms_flows.onboarding.faults import ReadError
-from bms_flows.onboarding.reading.layout import (
-    SheetPart,
-    Style,
-)
 from bms_flows.onboarding.reading.package import Attributes, Relation
 from bms_flows.onboarding.reading.sheet import Limits
 
+GENERAL: Final = "General"
+TEXT: Final = "@"
 _STYLES: Final = 1 << 16
 """Excel has fewer cell styles and number formats."""
 _ESCAPED: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _SURROGATES: Final = range(0xD800, 0xE000)
 
 
-class Handler:
+class Style(NamedTuple):
+    """A style of cells: its number format, and whether its font is struck through."""
+
+    code: str = GENERAL
+    struck: bool = False
+
+
+class RawCell(NamedTuple):
+    """A cell as stored: its type (`n`, `str`, `b`, `e`, `d`), content and number format.
+
+    `text` is None where nothing is stored; `formula` is true if Excel computes the cell; `struck` is
+    true if a part of its text is struck through.
+    """
+
+    kind: str
+    text: str | None
+    code: str
+    formula: bool
+    struck: bool = False
+
+
+class RawRow(NamedTuple):
+    """A row: its line, whether Excel hides it, its cells by column from 0."""
+
+    line: int
+    hidden: bool
+    cells: Mapping[int, RawCell]
+
+    @property
+    def struck(self) -> bool:
+        """Whether a filled cell is struck through."""
+        return any(cell.struck and (cell.text or "").strip() for cell in self.cells.values())
+
+
+@dataclass(frozen=True)
+class SheetPart:
+    """A sheet of a workbook: its name, its part, whether users see it."""
+
+    name: str
+    part: str
+    visible: bool
+
+
+@dataclass(frozen=True)
+class ColumnLayout:
+    """How the columns from `first` to `last`, counted from 0, are shown."""
+
+    first: int
+    last: int
+    width: float | None = None
+    hidden: bool = False
+    code: str = GENERAL
+
+
+@dataclass
+class Layout:
+    """The layout of a sheet: columns before its first row, the first merged cells after its last."""
+
+    columns: list[ColumnLayout] = field(default_factory=list)
+    merged: str = ""
+    hidden_by_rule: str = ""
+    """The first cells that a conditional format strikes through or hides."""
+    hidden_by_default: bool = False
+
+    def column(self, place: int) -> ColumnLayout | None:
+        """Return the layout of the column at `place`, counted from 0, or None if the sheet does not define it."""
+        return next((each for each in self.columns if each.first <= place <= each.last), None)
+
+    def hides(self, column: int) -> bool:
+        """Return whether Excel hides a column, counted from 0."""
+        found = self.column(column)
+        return self.hidden_by_default if found is None else found.hidden
+
+
+class TextHandler:
     """Collects the text of an element, up to what a cell may hold and one character more."""
 
     knows: frozenset[str] = frozenset()
@@ -51,7 +124,7 @@ class Handler:
         return "".join(self._pieces)
 
 
-class WorkbookPart(Handler):
+class WorkbookPart(TextHandler):
     """The sheets of the workbook, in their order, and the day that its dates count from."""
 
     knows = frozenset({"sheet", "workbookPr"})
@@ -74,7 +147,7 @@ class WorkbookPart(Handler):
             self.sheets.append(SheetPart(attributes.get("name", ""), relation.target, visible))
 
 
-class StringsPart(Handler):
+class StringsPart(TextHandler):
     """The texts that cells share, in their order."""
 
     knows = frozenset({"si", "t", "rPh", "strike"})
@@ -108,7 +181,7 @@ class StringsPart(Handler):
             self._spoken = False
 
 
-class StylesPart(Handler):
+class StylesPart(TextHandler):
     """The number format of each cell style, and whether its font is struck through.
 
     `hiding` are the styles of conditional formats that strike through or hide what a cell holds.

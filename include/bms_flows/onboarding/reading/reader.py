@@ -8,7 +8,7 @@ from typing import Final
 from openpyxl.utils import get_column_letter
 
 from bms_flows.onboarding.faults import Fault, ReadError
-from bms_flows.onboarding.reading import cells, headers, originals
+from bms_flows.onboarding.reading import cells, headers, reject_notes
 from bms_flows.onboarding.reading.cells import Cell, Evidence
 from bms_flows.onboarding.reading.encoding import CP1252
 from bms_flows.onboarding.reading.sheet import FileFormat, Limits, Row, Sheet
@@ -115,7 +115,7 @@ def _is_example(values: Mapping[str, Value], resource: Resource) -> bool:
     """Return whether a row is the template's own: what is required and nothing but examples."""
     return set(resource.required) <= set(values) and all(
         value == _example(resource.by_name[name])
-        or originals.is_lost(resource.by_name[name].example, str(value))
+        or reject_notes.is_changed_by_excel(resource.by_name[name].example, str(value))
         for name, value in values.items()
     )
 
@@ -162,7 +162,7 @@ def _values(
             if isinstance(cell, str):
                 cells.check_text(cell.strip(), western=below.western, limit=limits.cell_characters)
             value = cells.value(cell, resource.by_name[name], weighed)
-            originals.check(noted.get(name, ""), value)
+            reject_notes.check_original(noted.get(name, ""), value)
             values[name] = value
         except ReadError as misread:
             header = below.form.headers[place]

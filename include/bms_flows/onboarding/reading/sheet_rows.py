@@ -4,30 +4,27 @@ import re
 from typing import Final
 
 from bms_flows.onboarding.faults import ReadError
-from bms_flows.onboarding.reading.layout import (
-    EXCELS_COLUMNS,
-    EXCELS_ROWS,
-    Columns,
+from bms_flows.onboarding.reading.package import Attributes
+from bms_flows.onboarding.reading.parts import (
+    ColumnLayout,
     Layout,
     RawCell,
     RawRow,
-    Style,
-)
-from bms_flows.onboarding.reading.package import Attributes
-from bms_flows.onboarding.reading.parts import (
-    Handler,
     StringsPart,
+    Style,
     StylesPart,
+    TextHandler,
     decoded,
     is_on,
     is_true,
 )
 from bms_flows.onboarding.reading.sheet import Limits
+from bms_flows.onboarding.reading.tokens import EXCELS_COLUMNS, EXCELS_ROWS
 
 _REFERENCE: Final = re.compile(r"([A-Z]{1,3})[0-9]{1,7}")
 
 
-class RowsPart(Handler):
+class RowsPart(TextHandler):
     """The rows of a sheet, for the caller to take out of `rows` as they come."""
 
     knows = frozenset(
@@ -151,7 +148,7 @@ class RowsPart(Handler):
             width = float(attributes["width"]) if "width" in attributes else None
             first, last = int(attributes["min"]) - 1, int(attributes["max"]) - 1
             code = self._style_of(int(attributes.get("style", 0))).code
-            self._layout.columns.append(Columns(first, last, width, hidden, code))
+            self._layout.columns.append(ColumnLayout(first, last, width, hidden, code))
 
     def _style_of(self, number: int) -> Style:
         return self._styles[number] if 0 <= number < len(self._styles) else Style()

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Final
 
 from bms_flows.onboarding.faults import Fault, ReadError
-from bms_flows.onboarding.reading import cells, column_evidence, headers, originals, tokens
+from bms_flows.onboarding.reading import cells, headers, reject_notes, tokens
 from bms_flows.onboarding.reading.cells import Cell
 from bms_flows.onboarding.reading.encoding import CP1252, BadEncoding, decode
-from bms_flows.onboarding.reading.layout import Layout, SheetPart
+from bms_flows.onboarding.reading.parts import Layout, SheetPart
 from bms_flows.onboarding.reading.sheet import HINT, ORIGINAL, FileFormat, Limits
 from bms_flows.onboarding.reading.workbook import Book
 from bms_flows.onboarding.resources.description import Resource
@@ -58,7 +58,7 @@ class Table:
     def carried(self) -> Mapping[str, str]:
         """Facts about the original file, stored in the rows of a reject file: decimal marks, encoding."""
         places = self._places(HINT)
-        return column_evidence.carried(
+        return reject_notes.read_remarks(
             cells.shown(record[place])
             for _, record in self.records
             for place in places
@@ -74,7 +74,7 @@ class Table:
         """Return the values that a row of a reject file had before Excel could change them."""
         found: dict[str, str] = {}
         for place in self._places(ORIGINAL):
-            found |= originals.read(cells.shown(record[place]))
+            found |= reject_notes.read_originals(cells.shown(record[place]))
         return found
 
     def swallows(self, cell: str) -> bool:

@@ -7,6 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from bms_flows.onboarding.faults import ReadError
+
+EXCELS_ROWS: Final = 1 << 20
+EXCELS_COLUMNS: Final = 1 << 14
 DELIMITERS: Final = (";", ",", "\t")
 LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _DECLARED: Final = re.compile(r"sep=([;,\t])(?:\r\n|\n|\r)", re.IGNORECASE)
@@ -29,7 +33,10 @@ class BadQuoting(Exception):
 
 
 def records(text: str, delimiter: str) -> Iterator[list[str]]:
-    """Yield each record's cells as written; Excel's row numbers are the records' places from 1."""
+    """Yield each record's cells as written; Excel's row numbers are the records' places from 1.
+
+    Raises `ReadError` for more rows or columns than Excel has.
+    """
     cell, position, row, number = _CELLS[delimiter], 0, list[str](), 1
     while position < len(text) or row:
         found = cell.match(text, position)
@@ -37,6 +44,10 @@ def records(text: str, delimiter: str) -> Iterator[list[str]]:
             raise BadQuoting(number, unfinished=_unfinished(text, position))
         row.append(found[1])
         position = found.end()
+        if len(row) > EXCELS_COLUMNS:
+            raise ReadError("too_big", what="columns", limit=EXCELS_COLUMNS)
+        if number > EXCELS_ROWS:
+            raise ReadError("too_big", what="rows", limit=EXCELS_ROWS)
         if found[2] != delimiter:
             yield row
             row, number = [], number + 1

@@ -13,16 +13,18 @@ from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
 from bms_flows.onboarding.faults import ReadError
 from bms_flows.onboarding.reading import number_format
 from bms_flows.onboarding.reading.cells import Cell, Formatted
-from bms_flows.onboarding.reading.layout import (
+from bms_flows.onboarding.reading.package import Package
+from bms_flows.onboarding.reading.parts import (
     GENERAL,
     TEXT,
     Layout,
     RawCell,
     RawRow,
     SheetPart,
+    StringsPart,
+    StylesPart,
+    WorkbookPart,
 )
-from bms_flows.onboarding.reading.package import Package
-from bms_flows.onboarding.reading.parts import StringsPart, StylesPart, WorkbookPart
 from bms_flows.onboarding.reading.sheet import Limits
 from bms_flows.onboarding.reading.sheet_rows import RowsPart
 

@@ -11,14 +11,14 @@ from xml.sax.saxutils import escape, quoteattr
 from openpyxl.styles.numbers import BUILTIN_FORMATS_REVERSE
 from openpyxl.utils import get_column_letter
 
-from bms_flows.onboarding.reading.layout import (
-    EXCELS_COLUMNS,
+from bms_flows.onboarding.reading.parts import (
     GENERAL,
     TEXT,
-    Columns,
+    ColumnLayout,
     RawCell,
     Style,
 )
+from bms_flows.onboarding.reading.tokens import EXCELS_COLUMNS
 
 _MAIN: Final = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _RELATIONS: Final = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -39,7 +39,7 @@ _PARTS: Final = {
 _FROZEN: Final = """<sheetViews><sheetView workbookViewId="0">
 <pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews>"""
 _WIDTH: Final = 11
-ALL_TEXT: Final = (Columns(0, EXCELS_COLUMNS - 1, code=TEXT),)
+ALL_TEXT: Final = (ColumnLayout(0, EXCELS_COLUMNS - 1, code=TEXT),)
 """Columns in which Excel does not reformat what a user types."""
 _LOCAL: Final = re.compile(r"\[([0-9]+)\]")
 _FIRST_OWN: Final = 164
@@ -63,7 +63,11 @@ def text(content: str, code: str = GENERAL) -> RawCell | None:
 
 
 def xlsx_file(
-    name: str, lines: Iterable[SheetRow], columns: Sequence[Columns] = (), *, date1904: bool = False
+    name: str,
+    lines: Iterable[SheetRow],
+    columns: Sequence[ColumnLayout] = (),
+    *,
+    date1904: bool = False,
 ) -> bytes:
     """Return a workbook with one sheet called `name`."""
     styles = _Styles()
@@ -96,7 +100,7 @@ def _workbook(name: str, *, date1904: bool) -> str:
     )
 
 
-def _columns(columns: Sequence[Columns], styles: "_Styles") -> str:
+def _columns(columns: Sequence[ColumnLayout], styles: "_Styles") -> str:
     if not columns:
         return ""
     each = (

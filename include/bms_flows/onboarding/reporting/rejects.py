@@ -12,12 +12,11 @@ from itertools import chain
 from typing import Final
 
 from bms_flows.onboarding.faults import Fault, with_column
-from bms_flows.onboarding.reading import originals, tokens
+from bms_flows.onboarding.reading import reject_notes, tokens
 from bms_flows.onboarding.reading.cells import MISSING, shown
-from bms_flows.onboarding.reading.column_evidence import remarks
 from bms_flows.onboarding.reading.encoding import decode
 from bms_flows.onboarding.reading.headers import is_report
-from bms_flows.onboarding.reading.layout import TEXT, Layout, RawCell
+from bms_flows.onboarding.reading.parts import TEXT, Layout, RawCell
 from bms_flows.onboarding.reading.sheet import ORIGINAL, REPORT_COLUMNS, FileFormat, Limits
 from bms_flows.onboarding.reading.workbook import Book
 from bms_flows.onboarding.reading.xlsx_writer import ALL_TEXT, SheetRow, text, xlsx_file
@@ -89,7 +88,8 @@ def report_cells(
         joined([column(fault) for fault in faults]),
         joined([reason(fault, "FR") for fault in faults]),
         joined([reason(fault, "EN") for fault in faults]),
-        joined([fault.hint(language) for fault in faults]) + remarks(form.inferred),
+        joined([fault.hint(language) for fault in faults])
+        + reject_notes.write_remarks(form.inferred),
         noted,
     ]
 
@@ -121,10 +121,10 @@ def _noted(cells: Sequence[str], form: FileFormat) -> str:
     """Return the `_original` column of a row from its cells as read."""
     noted: dict[str, str] = {}
     for header, cell in zip(form.headers, cells, strict=False):
-        noted |= originals.read(cell) if header.strip().casefold() == ORIGINAL else {}
+        noted |= reject_notes.read_originals(cell) if header.strip().casefold() == ORIGINAL else {}
     fields = zip(form.columns, cells, strict=False)
     values = {name: cell.strip() for name, cell in fields if name in form.texts}
-    return originals.note(values, noted)
+    return reject_notes.write_originals(values, noted)
 
 
 def _line(row: _Rejected, form: FileFormat, meant: Callable[[str], str]) -> str:
@@ -199,7 +199,7 @@ def _workbook(content: bytes, form: FileFormat, faults: Faults, language: Langua
                     reasons = map(text, report_cells(None, notes, form, language))
                     yield SheetRow([*[None] * len(kept), *reasons])
 
-    layouts = [(index, layout.look(column)) for index, column in enumerate(kept)]
+    layouts = [(index, layout.column(column)) for index, column in enumerate(kept)]
     columns = [replace(each, first=index, last=index) for index, each in layouts if each]
     return xlsx_file(form.sheet, lines(), columns, date1904=book.date1904)
 

@@ -399,6 +399,12 @@ def test_a_file_beyond_a_limit_is_refused_whole(
     assert f"limit of {exceeded[1]}." in fault.reason("EN")
 
 
+@pytest.mark.parametrize("blank", [";" * (1 << 14), "\n" * (1 << 20)])
+def test_blank_rows_beyond_what_excel_holds_are_refused(blank: str) -> None:
+    """They took 565 MB and half a minute before they were passed over."""
+    assert [fault.code for fault in sheet(f"Nom\n{blank}\n").faults] == ["too_big"]
+
+
 def test_a_cell_beyond_the_limit_is_refused() -> None:
     assert first("Nom\nABC\n", limits=Limits(cell_characters=2)) == "cell_too_long"
 

@@ -1,4 +1,7 @@
-"""Texts that Excel changes to numbers or dates, stored in a reject file to detect the change.
+"""Notes in a reject file about its original file, so that the file is read alike when it is dropped again.
+
+A few rejected rows may not show the decimal mark of a column or the encoding: each row's `_hint` ends
+in remarks such as `[salary_base: 0,0]` or `[encoding: Windows-1252]`.
 
 A user who opens a CSV in Excel and saves it changes `004217` to 4217 and `12-05-99` to 12/05/1999.
 Changed keys would identify other records. The column `_original` of each rejected row contains
@@ -6,11 +9,17 @@ such values in a form that Excel does not change: `payroll_number=004217`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Final
 
 from bms_flows.onboarding.faults import ReadError
+
+PROOFS: Final = {",": "0,0", ".": "0.0", "cp1252": "Windows-1252"}
+_READ: Final = {written: proof for proof, written in PROOFS.items()}
+_REMARK: Final = re.compile(
+    rf"\[(\w+): ({'|'.join(re.escape(written) for written in _READ)})\]", re.ASCII
+)
 
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9][0-9 \xa0\u202f]*(?:[.,][0-9]*)?|[.,][0-9]+)")
 _AS_EXCEL_WRITES: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:[.,][0-9]*[1-9])?")
@@ -21,14 +30,28 @@ _NOTE: Final = re.compile(r"(\w+)=([^|]+)", re.ASCII)
 _LONGEST: Final = 300
 
 
-def note(values: Mapping[str, str], noted: Mapping[str, str]) -> str:
-    """Return the content of `_original` for a row's `values` by field; `noted` are earlier notes."""
+def write_remarks(proven: Mapping[str, str]) -> str:
+    """Return the remarks for what is proven of each field."""
+    return "".join(f" [{field}: {PROOFS[proof]}]" for field, proof in proven.items())
+
+
+def read_remarks(hints: Iterable[str]) -> dict[str, str]:
+    """Return what a file's `_hint` cells carry; what they carry both ways proves nothing."""
+    found: dict[str, set[str]] = {}
+    for hint in hints:
+        for field, written in _REMARK.findall(hint):
+            found.setdefault(field, set()).add(_READ[written])
+    return {field: proofs.pop() for field, proofs in found.items() if len(proofs) == 1}
+
+
+def write_originals(values: Mapping[str, str], earlier: Mapping[str, str]) -> str:
+    """Return the content of `_original` for a row's `values` by field; `earlier` are those of an earlier reject file."""
     notes = {}
     for name, value in values.items():
         if not value[:1].isascii() or value[:1].isalpha():
             continue
-        if is_lost(noted.get(name, ""), value):
-            notes[name] = noted[name]
+        if is_changed_by_excel(earlier.get(name, ""), value):
+            notes[name] = earlier[name]
         elif _AS_EXCEL_WRITES.fullmatch(value) or _DAY.fullmatch(value):
             continue
         elif _number(value) is not None or _DATE.fullmatch(value):
@@ -36,18 +59,18 @@ def note(values: Mapping[str, str], noted: Mapping[str, str]) -> str:
     return " | ".join(f"{name}={value}" for name, value in notes.items())
 
 
-def read(cell: str) -> dict[str, str]:
+def read_originals(cell: str) -> dict[str, str]:
     """Return the values that `_original` names, by field."""
     return {name: value.strip() for name, value in _NOTE.findall(cell)}
 
 
-def check(original: str, value: object) -> None:
+def check_original(original: str, value: object) -> None:
     """Raise `ReadError` for a text that Excel has made a number of."""
-    if isinstance(value, str) and is_lost(original, value):
+    if isinstance(value, str) and is_changed_by_excel(original, value):
         raise ReadError("changed_by_excel")
 
 
-def is_lost(original: str, value: str) -> bool:
+def is_changed_by_excel(original: str, value: str) -> bool:
     """Return whether `value` is what Excel makes of `original`: the same number, or a date."""
     if _DAY.fullmatch(value):
         return value != original and _DATE.fullmatch(original) is not None
