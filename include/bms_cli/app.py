@@ -212,11 +212,9 @@ def rebuild(url: Url, data_root: DataRoot, as_json: Json = False) -> None:
     from rich.progress import Progress
 
     from bms_flows.invoices.raw import ResponsesMissing
-    from bms_flows.rebuild import RangeDateUnknown
     from bms_flows.rebuild import rebuild as rebuild_invoices
     from bms_flows.runtime import storage
 
-    settings = FlowSettings.from_environment()
     root = storage.data_root(data_root)
     try:
         with connected(url) as engine, Progress(console=Console(stderr=True)) as progress:
@@ -224,10 +222,9 @@ def rebuild(url: Url, data_root: DataRoot, as_json: Json = False) -> None:
             rebuilt = rebuild_invoices(
                 engine,
                 root,
-                settings,
                 lambda done, total: progress.update(task, completed=done, total=total),
             )
-    except (ResponsesMissing, RangeDateUnknown) as error:
+    except ResponsesMissing as error:
         show_error(f"Nothing was changed: {error}")
         raise typer.Exit(FAILED) from None
     same = rebuilt.before == rebuilt.after

@@ -11,18 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Date,
-    DateTime,
-    Engine,
-    cast,
-    delete,
-    func,
-    select,
-    text,
-)
+from sqlalchemy import Connection, Engine, delete, select, text
 from sqlalchemy.dialects.postgresql import insert
 from upath import UPath
 
@@ -30,23 +19,17 @@ from bms_flows.invoices.load import RESOURCE, Languages, Loader
 from bms_flows.invoices.publish import publish
 from bms_flows.invoices.raw import ResponsesMissing, StoredResponses, reload
 from bms_flows.invoices.units import Unit
-from bms_flows.runtime.settings import FlowSettings
 from bms_warehouse import database
 from bms_warehouse.queries import fingerprint
 from bms_warehouse.tables import (
     client_invoice,
     client_invoice_day,
-    client_invoice_version,
     code_name,
     control_total,
     quarantine,
     step_run,
     superseded,
 )
-
-
-class RangeDateUnknown(RuntimeError):
-    """Steps record no range date, and their rows contradict the setting."""
 
 
 @dataclass(frozen=True)
@@ -63,20 +46,18 @@ class Rebuilt:
 def rebuild(
     engine: Engine,
     data_root: UPath,
-    settings: FlowSettings,
     progress: Callable[[int, int], None] | None = None,
 ) -> Rebuilt:
     """Rebuild the invoice tables.
 
-    Raises `ResponsesMissing` and `RangeDateUnknown`; nothing is changed then.
+    Raises `ResponsesMissing`; nothing is changed then.
     """
     with engine.begin() as connection:
         # The session is idle while the rebuild reads thousands of files.
         database.read_meanwhile(connection)
         # Readers see the current rows; a load waits before it publishes, and then restarts.
         connection.execute(text(f"lock table {client_invoice} in exclusive mode"))
-        steps = _steps(connection, settings)
-        steps, skipped, missing = _readable(data_root, steps)
+        steps, skipped, missing = _readable(data_root, _steps(connection))
         if missing:
             raise ResponsesMissing(
                 f"stored responses of steps {', '.join(map(str, missing))} are missing"
@@ -86,7 +67,7 @@ def rebuild(
         held = _held_rows(connection, numbers)
         _empty(connection, numbers)
         for done, (number, details) in enumerate(steps, 1):
-            _load_again(connection, data_root, settings, number, details)
+            _load_again(connection, data_root, number, details)
             if progress:
                 progress(done, len(steps))
         _restore(connection, held)
@@ -94,9 +75,9 @@ def rebuild(
         return Rebuilt(len(steps), before, after, len(skipped))
 
 
-def _steps(connection: Connection, settings: FlowSettings) -> list[tuple[int, dict[str, Any]]]:
+def _steps(connection: Connection) -> list[tuple[int, dict[str, Any]]]:
     complete = (
-        select(step_run.c.id, step_run.c.details, step_run.c.finished_at)
+        select(step_run.c.id, step_run.c.details)
         .where(
             step_run.c.flow == "invoice_extraction",
             step_run.c.step == "extract",
@@ -104,17 +85,7 @@ def _steps(connection: Connection, settings: FlowSettings) -> list[tuple[int, di
         )
         .order_by(step_run.c.finished_at, step_run.c.id)
     )
-    range_date = settings.invoice_range_date
-    if contradicting := _contradicting_steps(connection, range_date):
-        raise RangeDateUnknown(
-            f"steps {', '.join(map(str, contradicting))} were not listed by {range_date}; "
-            "set BMS_INVOICE_RANGE_DATE to the date with which they were loaded"
-        )
-    # Steps without `seen_at` saw their rows at their end.
-    return [
-        (number, {"seen_at": ended.isoformat(), "range_date": range_date, **details})
-        for number, details, ended in connection.execute(complete)
-    ]
+    return [(number, details) for number, details in connection.execute(complete)]
 
 
 def _readable(
@@ -136,30 +107,13 @@ def _readable(
     return readable[::-1], skipped, missing[::-1]
 
 
-def _contradicting_steps(connection: Connection, range_date: str) -> list[int]:
-    """Return the steps without a range date that have a row under another day."""
-    version = client_invoice_version.c
-    listed: ColumnElement[Any] = version[range_date]
-    if isinstance(listed.type, DateTime):
-        listed = cast(func.timezone(step_run.c.details["zone"].astext, listed), Date)
-    contradicting = (
-        select(step_run.c.id)
-        .join(client_invoice_version, version["_step_run_id"] == step_run.c.id)
-        .where(~step_run.c.details.has_key("range_date"), version["_day"].is_distinct_from(listed))
-        .distinct()
-        .order_by(step_run.c.id)
-    )
-    return [*connection.scalars(contradicting)]
-
-
 def _stored(data_root: UPath, details: dict[str, Any]) -> StoredResponses:
     """Return the stored responses of a step."""
-    read_at = datetime.fromisoformat(details.get("read_at", details["seen_at"]))
     return StoredResponses(
         data_root / details["raw"],
         details["zone"],
         details["range_date"],
-        read_at,
+        datetime.fromisoformat(details["read_at"]),
         details.get("volatile", ()),
     )
 
@@ -189,14 +143,10 @@ def _empty(connection: Connection, steps: list[int]) -> None:
 
 
 def _load_again(
-    connection: Connection,
-    data_root: UPath,
-    settings: FlowSettings,
-    number: int,
-    details: dict[str, Any],
+    connection: Connection, data_root: UPath, number: int, details: dict[str, Any]
 ) -> None:
     unit = Unit.from_dict(details)
-    names = Languages(details["language"], details.get("language_shown", settings.language))
+    names = Languages(details["language"], details["language_shown"])
     loader = Loader(connection, number, names, datetime.fromisoformat(details["seen_at"]))
     load = reload(
         connection, loader, unit, _stored(data_root, details), later=unit.accepts is not None

@@ -159,7 +159,7 @@ def test_an_older_response_does_not_replace_a_newer_one(
     assert (subjects[alone], subjects[both]) == ("night 0", "night 1")
     assert read == 31
     assert held_loads(warehouse, [1]) == []
-    made = rebuild(warehouse, UPath(tmp_path), FlowSettings())
+    made = rebuild(warehouse, UPath(tmp_path))
     assert made.before == made.after
 
 
@@ -221,7 +221,7 @@ def test_of_a_held_load_just_the_days_asked_for_are_published(
         assert connection.scalars(changed).all() == [looked_at]
     (rest,) = held_loads(warehouse, [1])
     assert rest.days == whole.days - {looked_at}
-    made = rebuild(warehouse, UPath(tmp_path), FlowSettings())
+    made = rebuild(warehouse, UPath(tmp_path))
     assert made.before == made.after
 
 

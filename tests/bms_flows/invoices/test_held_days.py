@@ -79,11 +79,11 @@ def test_nothing_is_lost_or_written_twice_by_publishing_in_part(
         days_read = text("select count(*) from bms.client_invoice_day")
         assert (highest, count) == (1, 50 * PER_DAY + 80)
         assert connection.scalar(days_read) == 70 + 4
-    made = rebuild(warehouse, UPath(quiet.data_root), FlowSettings())
+    made = rebuild(warehouse, UPath(quiet.data_root))
     assert made.before == made.after
     (manifest,) = quiet.accept()
     assert (manifest["inserted"], published(warehouse)[QUIET]) == (2, 2)
-    made = rebuild(warehouse, UPath(quiet.data_root), FlowSettings())
+    made = rebuild(warehouse, UPath(quiet.data_root))
     assert made.before == made.after
 
 

@@ -19,7 +19,6 @@ from sqlalchemy import Engine, text
 from upath import UPath
 
 from bms_flows.rebuild import rebuild
-from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY
 from bms_warehouse.queries import fingerprint
 from bms_warehouse.tables import client_invoice_version
@@ -202,7 +201,7 @@ class Nights(RuleBasedStateMachine):
         """The stored answers make the same tables."""
         with self.company.warehouse.connect() as connection:
             before = fingerprint(connection, client_invoice_version)
-        made = rebuild(self.company.warehouse, UPath(self.company.data_root), FlowSettings())
+        made = rebuild(self.company.warehouse, UPath(self.company.data_root))
         assert made.before == made.after
         with self.company.warehouse.connect() as connection:
             assert fingerprint(connection, client_invoice_version) == before

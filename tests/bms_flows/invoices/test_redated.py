@@ -56,7 +56,7 @@ def test_a_redated_invoice_is_found_although_its_new_day_is_not_read(
     assert (manifest["changed"], manifest["missing"]) == (1, 0)
     assert state(warehouse, 1001) == (new, "moved", False, 2)
     assert march.read(date(2026, 3, 1), date(2026, 4, 30))["changed"] == 0
-    made = rebuild(warehouse, UPath(march.data_root), FlowSettings())
+    made = rebuild(warehouse, UPath(march.data_root))
     assert made.before == made.after
 
 
@@ -105,7 +105,7 @@ def test_an_acceptance_leaves_an_invoice_redated_since_unchanged(
     assert (manifest["changed"], manifest["unchanged"]) == (2, 1)
     assert state(warehouse, 1001) == (date(2026, 3, 20), "moved", False, 2)
     assert state(warehouse, 1000)[1] == "held"
-    made = rebuild(warehouse, UPath(march.data_root), FlowSettings())
+    made = rebuild(warehouse, UPath(march.data_root))
     assert made.before == made.after
 
 
@@ -188,7 +188,7 @@ def test_a_load_leaves_the_newer_state_of_an_invoice_that_another_load_found_on_
     assert (manifest["changed"], manifest["missing"], manifest["unchanged"]) == (0, 0, 3)
     assert state(warehouse, 1001) == (date(2026, 3, 20), "moved", False, 2)
     assert never_negative(warehouse)
-    made = rebuild(warehouse, UPath(march.data_root), FlowSettings())
+    made = rebuild(warehouse, UPath(march.data_root))
     assert made.before == made.after
 
 
@@ -228,5 +228,5 @@ def test_invoices_follow_a_corrected_range_date(company: Company, warehouse: Eng
     with warehouse.connect() as connection:
         stored = text("select bool_and(_day = due_date), min(_version) from bms.client_invoice")
         assert connection.execute(stored).one() == (True, 2)
-    again = rebuild(warehouse, UPath(company.data_root), company.settings)
+    again = rebuild(warehouse, UPath(company.data_root))
     assert again.before == again.after
