@@ -15,7 +15,7 @@ import openpyxl
 from bms_flows.onboarding.planning.plan import Action, Plan, PlanInputs, PlannedRow
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Limits
-from bms_flows.onboarding.reporting.plan_file import plan_file
+from bms_flows.onboarding.reporting.approval_request import plan_file
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from tests.support.measurement import peak_memory

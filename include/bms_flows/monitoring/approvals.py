@@ -13,8 +13,8 @@ from sqlalchemy import Connection, Engine, Row, select, update
 from bms_flows.catalog import CREATED_BY
 from bms_flows.monitoring import alarms
 from bms_flows.onboarding.planning.limits import ApprovalReason
-from bms_flows.onboarding.reporting import question
-from bms_flows.onboarding.reporting.question import ApprovalRequest
+from bms_flows.onboarding.reporting import approval_request
+from bms_flows.onboarding.reporting.approval_request import ApprovalRequest
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.notice import Links, NotDelivered, Notice, Send
@@ -102,7 +102,7 @@ def check(
 def _message(
     request: Any, settings: OnboardingSettings, now: datetime, *, reminder: bool
 ) -> Notice:
-    asked = question.ask(
+    asked = approval_request.ask(
         ApprovalRequest(
             request["drop_id"],
             request["resource"],

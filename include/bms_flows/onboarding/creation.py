@@ -23,11 +23,11 @@ from bms_flows.onboarding.planning.planner import make
 from bms_flows.onboarding.planning.rules import Rules
 from bms_flows.onboarding.planning.view import PlanningView, keys_of, match_keys_of
 from bms_flows.onboarding.reading.sheet import LastLine, Sheet
+from bms_flows.onboarding.reporting.approval_request import reason_text
 from bms_flows.onboarding.reporting.differences import ComparedContact, compare_rows
 from bms_flows.onboarding.reporting.duplicates import DuplicateFinding, find_duplicates
-from bms_flows.onboarding.reporting.outcome import RowOutcome, matched_ids
-from bms_flows.onboarding.reporting.question import reason_text
 from bms_flows.onboarding.reporting.receipt import make_receipt
+from bms_flows.onboarding.reporting.report import RowOutcome, matched_ids
 from bms_flows.onboarding.reporting.review import (
     CREATE,
     ChosenRows,

@@ -20,9 +20,9 @@ from bms_flows.onboarding.inboxes import Inbox
 from bms_flows.onboarding.ledger import matches
 from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.reading.sheet import Sheet
-from bms_flows.onboarding.reporting import differences, plan_file, question, report, review
-from bms_flows.onboarding.reporting.outcome import counts
-from bms_flows.onboarding.reporting.question import ApprovalRequest
+from bms_flows.onboarding.reporting import approval_request, differences, report, review
+from bms_flows.onboarding.reporting.approval_request import ApprovalRequest
+from bms_flows.onboarding.reporting.report import counts
 from bms_flows.onboarding.reporting.review import InvalidDecision
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings
@@ -343,8 +343,8 @@ class Onboarding:
         may view the DAG, so the request has figures only. The report requires the right to edit the DAG.
         """
         engine, folder = self.flow.warehouse, self.inbox.report_folder(drop)
-        content = plan_file.plan_file(proposed.plan, sheet)
-        storage.save_private(folder / plan_file.file_name(proposed.plan.id), content)
+        content = approval_request.plan_file(proposed.plan, sheet)
+        storage.save_private(folder / approval_request.plan_file_name(proposed.plan.id), content)
         digest = hashlib.sha256(content).hexdigest()
         approval.save_file_digest(engine, drop.id, proposed.plan.id, digest)
         if sheet.truncated_at is not None:
@@ -358,7 +358,7 @@ class Onboarding:
             return manifest
         reasons = proposed.decision.reasons
         request = ApprovalRequest(drop_id, self.resource, plan.id, plan.counts, reasons)
-        asked = question.ask(request, self.settings)
+        asked = approval_request.ask(request, self.settings)
         users = list(self.settings.approvers.get(self.inbox.resource.inbox, ()))
         return {
             **manifest,

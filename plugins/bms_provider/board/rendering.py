@@ -10,7 +10,7 @@ from fastapi import Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bms_flows.onboarding.planning.limits import ApprovalReason
-from bms_flows.onboarding.reporting.question import reason_text
+from bms_flows.onboarding.reporting.approval_request import reason_text
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.texts import AUDIT_REASONS, PLAN_PAGE, ROW_FAULTS, VIOLATIONS, WITHDRAWN
 from bms_provider.board import charts, formatting, states

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bms_flows.onboarding.inbox import claim
-from bms_flows.onboarding.inbox.notices import notice
+from bms_flows.onboarding.inbox.closing import notice
 from bms_flows.onboarding.reporting.report import RECEIPT
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime import storage

@@ -19,7 +19,7 @@ from bms_flows.onboarding.ledger import matches
 from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
-from bms_flows.onboarding.reporting.outcome import RowOutcome
+from bms_flows.onboarding.reporting.report import RowOutcome
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.sending.apply import NothingSent
 from bms_flows.onboarding.settings import OnboardingSettings

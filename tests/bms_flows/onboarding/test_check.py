@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms_flows.onboarding.reporting import review
-from bms_flows.onboarding.reporting.outcome import RowOutcome
+from bms_flows.onboarding.reporting.report import RowOutcome
 from bms_flows.onboarding.sending.send import CreatesRefused
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import database

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, text
 
 from bms_flows.onboarding.creation import Entered
 from bms_flows.onboarding.ledger import transitions
-from bms_flows.onboarding.reporting.outcome import RowOutcome
+from bms_flows.onboarding.reporting.report import RowOutcome
 from bms_sandbox.serve import Sandbox
 from stack.processes import until
 from tests.bms_flows.onboarding.conftest import Drop

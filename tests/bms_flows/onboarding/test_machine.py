@@ -19,8 +19,8 @@ from bms_flows.onboarding.planning.plan import Action, Plan
 from bms_flows.onboarding.planning.planner import make
 from bms_flows.onboarding.planning.view import PlanningView
 from bms_flows.onboarding.reading.sheet import FileFormat, Row, Sheet
-from bms_flows.onboarding.reporting.outcome import counts
 from bms_flows.onboarding.reporting.receipt import outcome_of
+from bms_flows.onboarding.reporting.report import counts
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.sending.apply import Applier
 from bms_flows.onboarding.sending.breaker import CreatesPaused

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms.errors import BmsError
-from bms_flows.onboarding.reporting.outcome import RowOutcome
+from bms_flows.onboarding.reporting.report import RowOutcome
 from bms_flows.onboarding.resources.remote import ScopeUnlisted
 from bms_flows.onboarding.sending.send import CreatesRefused
 from bms_sandbox.serve import Sandbox

@@ -41,16 +41,16 @@ class Announcements:
 
     _known: dict[str, _Announced] = field(default_factory=dict)
 
-    def due(self, lying: Mapping[str, str], now: float) -> bool:
+    def due(self, files: Mapping[str, str], now: float) -> bool:
         """Return whether to announce what is in the inboxes: each file's stamp by its name, at second `now`.
 
         A new file is announced at once, a changed one at most a minute after the last announcement
         if it was quiet before. One that isn't taken is announced after 1, 2, 4, … minutes, then
         once an hour.
         """
-        self._known = {name: each for name, each in self._known.items() if name in lying}
+        self._known = {name: each for name, each in self._known.items() if name in files}
         found = False
-        for name, stamp in lying.items():
+        for name, stamp in files.items():
             known = self._known.get(name)
             if known is None:
                 self._known[name] = _Announced(stamp, now)

@@ -9,8 +9,13 @@ from upath import UPath
 
 from bms_flows.onboarding.inbox import skipped_files
 from bms_flows.onboarding.inbox.discovery import local
-from bms_flows.onboarding.reading import dates, numbers, tokens
+from bms_flows.onboarding.reading import tokens
 from bms_flows.onboarding.reading.encoding import ENCODINGS
+from bms_flows.onboarding.reading.numbers_and_dates import (
+    WRITTEN_DATES,
+    WRITTEN_NUMBERS,
+    parse_date,
+)
 from bms_flows.onboarding.reading.parts import TEXT
 from bms_flows.onboarding.reading.xlsx_writer import ALL_TEXT, SheetRow, text, xlsx_file
 from bms_flows.onboarding.resources.description import Field, Kind, Resource
@@ -155,7 +160,7 @@ def _rows(resource: Resource, declared: DeclaredFormat) -> list[list[str]]:
 
 def _example(field: Field, declared: DeclaredFormat) -> str:
     if field.kind == "date" and field.example:
-        return f"{dates.parse(field.example, 'dmy'):{_STRFTIME[declared.date_order]}}"
+        return f"{parse_date(field.example, 'dmy'):{_STRFTIME[declared.date_order]}}"
     if field.kind == "decimal" and declared.decimal_mark == ".":
         return field.example.replace(",", ".")
     return field.example
@@ -185,10 +190,10 @@ def _formats(declared: DeclaredFormat, language: int) -> str:
     """Return how dates and numbers are to be written; `language`: 0 for French, 1 for English."""
     order, line = declared.date_order, _DECLARED[language]
     examples = _DATES[order].replace(", ", (" ou ", " or ")[language])
-    text = line.format(what="Dates", written=f"{dates.WRITTEN[order]} ({examples})")
+    text = line.format(what="Dates", written=f"{WRITTEN_DATES[order]} ({examples})")
     if (mark := declared.decimal_mark) is not None:
         what = ("Nombres", "Numbers")[language]
-        text += line.format(what=what, written=numbers.WRITTEN[mark])
+        text += line.format(what=what, written=WRITTEN_NUMBERS[mark])
     return text
 
 

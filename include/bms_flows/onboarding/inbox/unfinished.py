@@ -49,7 +49,7 @@ class UnfinishedFile:
 
 
 def save(
-    engine: Engine, resource: str, lying: Collection[FoundFile], waiting: Mapping[str, WaitReason]
+    engine: Engine, resource: str, files: Collection[FoundFile], waiting: Mapping[str, WaitReason]
 ) -> Sequence[UnfinishedFile]:
     """Store in `bms.dropped_file` which files of an inbox wait; return them.
 
@@ -59,7 +59,7 @@ def save(
         now = clock(connection)
         known = {row.path: row for row in connection.execute(_waiting(resource).with_for_update())}
         found = []
-        for seen in lying:
+        for seen in files:
             reason = waiting.get(seen.path)
             if reason is None:
                 continue
@@ -73,22 +73,24 @@ def save(
                 )
             elif number := _enter(connection, resource, seen, reason, now):
                 found.append(UnfinishedFile(number, seen.path, reason, now, now))
-        now_lying = {seen.path for seen in lying}
+        names = {seen.path for seen in files}
         for row in known.values():
-            _withdraw(connection, row.id, "changed" if row.path in now_lying else "removed", now)
+            _withdraw(connection, row.id, "changed" if row.path in names else "removed", now)
     return found
 
 
-def withdraw_missing(engine: Engine, resource: str, lying: Callable[[], Container[str]]) -> None:
-    """Withdraw the drops whose waiting file was removed; `lying` returns the files of the inbox.
+def withdraw_missing(
+    engine: Engine, resource: str, list_names: Callable[[], Container[str]]
+) -> None:
+    """Withdraw the drops whose waiting file was removed; `list_names` returns the files of the inbox.
 
     Without it, a drop whose file a user removed would wait for ever, because nothing announces it.
     """
     with engine.begin() as connection:
         known = connection.execute(_waiting(resource)).all()
-        there = lying() if known else ()
+        names = list_names() if known else ()
         for row in known:
-            if row.path not in there:
+            if row.path not in names:
                 _withdraw(connection, row.id, "removed", clock(connection))
 
 

@@ -13,7 +13,7 @@ from bms_flows.onboarding.settings import Approval
 
 @dataclass(frozen=True)
 class ApprovalReason:
-    """Why a plan needs approval, or does not; `reporting.question` has the sentence of each code.
+    """Why a plan needs approval, or does not; `texts.APPROVAL` has the sentence of each code.
 
     `found` and `limit` are figures in no language; a share of a number is `3 / 4`.
     """

@@ -9,7 +9,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from bms_flows.onboarding.faults import ReadError
-from bms_flows.onboarding.reading import dates, number_format, numbers
+from bms_flows.onboarding.reading import number_format
+from bms_flows.onboarding.reading import numbers_and_dates as parsers
 from bms_flows.onboarding.reading.encoding import is_damaged
 from bms_flows.onboarding.resources.description import Field, Kind, Value
 from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat
@@ -73,7 +74,7 @@ class Evidence:
     """
 
     declared: DeclaredFormat = UNDECLARED
-    mark: numbers.Mark | None = None
+    mark: parsers.Mark | None = None
     against: tuple[str, ...] = ()
 
     @classmethod
@@ -82,17 +83,19 @@ class Evidence:
     ) -> "Evidence":
         """Return the evidence of a column's `cells` by address; `carried` is the evidence of a reject file."""
         if field.kind == "date":
-            return cls(declared, against=dates.contradicting(cells, declared.date_order))
+            return cls(declared, against=parsers.contradicting(cells, declared.date_order))
         if field.kind != "decimal" or declared.decimal_mark is not None:
             return cls(declared)
-        found = numbers.mark(cell.strip() for cell in cells.values() if isinstance(cell, str))
+        found = parsers.proven_mark(
+            cell.strip() for cell in cells.values() if isinstance(cell, str)
+        )
         agreed: Any = found or carried if found is None or carried in (None, found) else None
         return cls(declared, agreed)
 
     def contradiction(self) -> ReadError:
         """Return why a date of the column isn't read."""
         places = ", ".join(self.against[:_NAMED]) + ("…" if len(self.against) > _NAMED else "")
-        written = dates.WRITTEN[self.declared.date_order]
+        written = parsers.WRITTEN_DATES[self.declared.date_order]
         return ReadError("contradicting_dates", cells=places, declared=written)
 
 
@@ -153,9 +156,9 @@ def value(cell: Cell, field: Field, evidence: Evidence) -> Value:
 
 
 def _text(text: str, _: Evidence) -> str:
-    if numbers.SCIENTIFIC.fullmatch(text):
+    if parsers.SCIENTIFIC.fullmatch(text):
         raise ReadError("scientific_notation")
-    if dates.MADE_BY_EXCEL.fullmatch(text):
+    if parsers.MADE_BY_EXCEL.fullmatch(text):
         raise ReadError("not_text")
     # One form of é, one line break, one space, one hyphen: no visible difference.
     return re.sub("\r\n?", "\n", unicodedata.normalize("NFC", text)).translate(_PLAIN)
@@ -170,27 +173,27 @@ def _boolean(text: str, _: Evidence) -> bool:
 
 def _decimal(text: str, seen: Evidence) -> Decimal:
     if seen.declared.decimal_mark:
-        return numbers.parse_declared(text, seen.declared.decimal_mark)
-    return numbers.decimal(text, seen.mark)
+        return parsers.parse_declared_decimal(text, seen.declared.decimal_mark)
+    return parsers.parse_decimal(text, seen.mark)
 
 
 def _date(text: str, seen: Evidence) -> date:
-    unsure = bool(seen.against) and dates.year_last(text)
+    unsure = bool(seen.against) and parsers.year_last(text)
     try:
-        day = dates.parse(text, seen.declared.date_order)
+        day = parsers.parse_date(text, seen.declared.date_order)
     except ReadError as misread:
         if unsure and misread.code == "bad_date":
             raise seen.contradiction() from None
         raise
-    if unsure and dates.swappable(day):
+    if unsure and parsers.swappable(day):
         raise seen.contradiction()
     return day
 
 
 _READERS: Final[Mapping[Kind, Callable[[str, Evidence], Value]]] = {
     "text": _text,
-    "integer": lambda text, seen: numbers.integer(text, seen.declared.decimal_mark),
-    "integers": lambda text, _: numbers.integers(text),
+    "integer": lambda text, seen: parsers.parse_integer(text, seen.declared.decimal_mark),
+    "integers": lambda text, _: parsers.parse_integers(text),
     "decimal": _decimal,
     "date": _date,
     "boolean": _boolean,
@@ -224,8 +227,8 @@ def _native(cell: bool | int | Decimal | date | time, field: Field, evidence: Ev
     """Return the value of a cell that Excel stores as a number, date or boolean."""
     match field.kind, cell:
         case "date", datetime() if cell.time() == time():
-            day = dates.native(cell)
-            if evidence.against and dates.swappable(day):
+            day = parsers.stored_date(cell)
+            if evidence.against and parsers.swappable(day):
                 raise evidence.contradiction()
             return day
         case "boolean", bool() | 0 | 1:
@@ -235,6 +238,6 @@ def _native(cell: bool | int | Decimal | date | time, field: Field, evidence: Ev
         case "decimal", int() | Decimal() if not isinstance(cell, bool):
             return Decimal(cell)
         case "integer" | "integers", int() if not isinstance(cell, bool):
-            number = numbers.integer(str(cell))
+            number = parsers.parse_integer(str(cell))
             return number if field.kind == "integer" else (number,)
     raise ReadError("not_text" if field.kind == "text" else f"bad_{field.kind}")

@@ -3,15 +3,16 @@
 import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from openpyxl.utils import get_column_letter
 
 from bms_flows.onboarding.faults import Fault, ReadError
-from bms_flows.onboarding.reading import cells, headers, reject_notes
+from bms_flows.onboarding.reading import cells, reject_notes
 from bms_flows.onboarding.reading.cells import Cell, Evidence
 from bms_flows.onboarding.reading.encoding import CP1252
-from bms_flows.onboarding.reading.sheet import FileFormat, Limits, Row, Sheet
+from bms_flows.onboarding.reading.sheet import FileFormat, Limits, Row, Sheet, is_report_column
 from bms_flows.onboarding.reading.table import Table, table
 from bms_flows.onboarding.resources.description import Field, Resource, Value
 from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat
@@ -27,145 +28,145 @@ def read(
     declared: DeclaredFormat = UNDECLARED,
     limits: Limits | None = None,
 ) -> Sheet:
-    """Read a dropped file named `name`; whatever it holds, the answer is a sheet with its faults."""
+    """Read a dropped file named `name`; whatever its content is, return a sheet with its faults."""
     limits = limits or Limits()
     sha256 = hashlib.sha256(content).hexdigest()
     try:
         found = table(content, name, resource, limits)
+        rows = _Rows(found, resource, declared, limits)
+        read_rows, faults = rows.read()
     except ReadError as misread:
         line = misread.details.get("line")
         fault = Fault(misread.code, int(line) if line else None, details=misread.details)
         return Sheet(FileFormat(None), (), (fault,), sha256)
-    evidence = _evidence(found, resource, declared)
-    rows, faults = _rows(found, resource, evidence, limits)
-    if len(faults) > limits.faults:
-        too_many = Fault("too_big", None, details={"what": "faults", "limit": limits.faults})
-        return Sheet(FileFormat(None), (), (too_many,), sha256)
-    shown = {str(found.form.columns[p]): e.mark for p, e in evidence.items() if e.mark}
-    written = {"encoding": CP1252.name} if found.western else {}
-    form = dataclasses.replace(found.form, inferred={**shown, **written})
-    return Sheet(form, rows, (*found.faults, *faults), sha256)
+    form = dataclasses.replace(found.form, inferred=rows.inferred)
+    return Sheet(form, read_rows, (*found.faults, *faults), sha256)
 
 
-def _evidence(below: Table, resource: Resource, declared: DeclaredFormat) -> dict[int, Evidence]:
-    """Return what each column of ours shows, by place.
+class _Rows:
+    """The rows of a table: values by the kinds of their fields, and faults."""
 
-    Rows of another width and rows that Excel hides or strikes through show nothing.
-    """
-    names = below.form.headers
-    passed_over = {*below.hidden, *below.struck}
-    whole = {
-        line: record
-        for line, record in below.records
-        if len(record) == len(names) and line not in passed_over
-    }
-    found = {}
-    for place, name in enumerate(below.form.columns):
-        if name is None:
-            continue
-        field, column = resource.by_name[name], dict[str, Cell]()
-        if field.kind in ("date", "decimal"):
-            column = {_address(place, line): record[place] for line, record in whole.items()}
-        found[place] = Evidence.of(field, column, declared, below.carried.get(name))
-    return found
+    def __init__(
+        self, found: Table, resource: Resource, declared: DeclaredFormat, limits: Limits
+    ) -> None:
+        self.table, self.resource, self.declared, self.limits = found, resource, declared, limits
+        self.headers, self.fields = found.form.headers, found.form.columns
+        self.reported = [n for n, header in enumerate(self.headers) if is_report_column(header)]
+        self.passed_over = {*found.hidden, *found.struck}
 
+    @cached_property
+    def evidence(self) -> Mapping[int, Evidence]:
+        """What each column of a field shows of its cells, by place.
 
-def _address(place: int, line: int) -> str:
-    """Return a cell's name in Excel."""
-    return f"{get_column_letter(place + 1)}{line}"
+        Rows of another width and rows that Excel hides or strikes through show nothing.
+        """
+        whole = {
+            line: record
+            for line, record in self.table.records
+            if len(record) == len(self.headers) and line not in self.passed_over
+        }
+        found = {}
+        for place, name in enumerate(self.fields):
+            if name is None:
+                continue
+            field, column = self.resource.by_name[name], dict[str, Cell]()
+            if field.kind in ("date", "decimal"):
+                column = {_address(place, line): record[place] for line, record in whole.items()}
+            carried = self.table.carried.get(name)
+            found[place] = Evidence.of(field, column, self.declared, carried)
+        return found
 
+    @property
+    def inferred(self) -> dict[str, str]:
+        """What a reject file has to repeat: decimal marks by field, and the encoding."""
+        marks = {str(self.fields[n]): each.mark for n, each in self.evidence.items() if each.mark}
+        return marks | ({"encoding": CP1252.name} if self.table.western else {})
 
-def _rows(
-    below: Table, resource: Resource, evidence: dict[int, Evidence], limits: Limits
-) -> tuple[list[Row], list[Fault]]:
-    """Read every row that has a cell in a column of ours."""
-    reported = [
-        place for place, header in enumerate(below.form.headers) if headers.is_report(header)
-    ]
-    records = [
-        (line, record)
-        for line, record in below.records
-        if any(
-            not cells.is_blank(cell) for place, cell in enumerate(record) if place not in reported
-        )
-    ]
-    rows, faults = [], []
-    for line, record in records:
-        kept = [cells.shown(c) for place, c in enumerate(record) if place not in reported]
-        while kept and kept[-1].strip() == cells.MISSING:
-            kept.pop()
-        if line in below.hidden or line in below.struck:
-            rows.append(Row(line, {}, kept))
-            faults.append(Fault("hidden_row" if line in below.hidden else "struck_row", line))
-            continue
+    def read(self) -> tuple[list[Row], list[Fault]]:
+        """Read each row with a filled cell; raise `ReadError` for too many faults."""
+        rows, faults = [], list[Fault]()
+        for line, record in self.table.records:
+            own = [cell for place, cell in enumerate(record) if place not in self.reported]
+            if all(map(cells.is_blank, own)):
+                continue
+            texts = list(map(cells.shown, own))
+            while texts and texts[-1].strip() == cells.MISSING:
+                texts.pop()
+            values, found = self._read_row(line, record, len(texts))
+            rows.append(Row(line, values, texts))
+            faults += found
+            if len(faults) > self.limits.faults:
+                raise ReadError("too_big", what="faults", limit=self.limits.faults)
+        return rows, faults
+
+    def _read_row(
+        self, line: int, record: Sequence[Cell], count: int
+    ) -> tuple[dict[str, Value], list[Fault]]:
+        """Return a row's values and faults; `count`: its cells without those of a report."""
+        if line in self.passed_over:
+            hidden = line in self.table.hidden
+            return {}, [Fault("hidden_row" if hidden else "struck_row", line)]
+        if faults := self._shape_faults(line, record, count):
+            return {}, faults
+        if self.table.faults:
+            return {}, []
+        values, faults = self._values(line, record)
+        if values and self._is_example(values):
+            faults.append(Fault("example_row", line))
+        return values, faults
+
+    def _shape_faults(self, line: int, record: Sequence[Cell], count: int) -> list[Fault]:
+        """Return what is wrong with a row before any cell is read."""
+        width, form = len(self.headers), self.table.form
+        expected = width - len(self.reported)
+        short = count < expected or len(record) < width
+        if short or (form.kind == "csv" and (count, len(record)) != (expected, width)):
+            return [Fault("cell_count", line, details={"found": count, "expected": expected})]
+        for place in (*self.table.unnamed, *range(width, len(record))):
+            if not cells.is_blank(record[place]):
+                details = {"place": get_column_letter(place + 1)}
+                return [Fault("unnamed_column", line, details=details)]
+        return [
+            Fault("swallowed_rows", line, header, field)
+            for cell, header, field in zip(record, self.headers, self.fields, strict=True)
+            if isinstance(cell, str) and "\n" in cell and self.table.swallows(cell)
+        ]
+
+    def _values(self, line: int, record: Sequence[Cell]) -> tuple[dict[str, Value], list[Fault]]:
+        """Read a row's cells by their fields' kinds."""
         values: dict[str, Value] = {}
-        found = _shape(below, line, record, (len(kept), len(below.form.headers) - len(reported)))
-        if not found and not below.faults:
-            values, found = _values(below, line, record, resource, evidence, limits)
-        if values and _is_example(values, resource):
-            found.append(Fault("example_row", line))
-        rows.append(Row(line, values, kept))
-        faults += found
-        if len(faults) > limits.faults:
-            break
-    return rows, faults
+        faults: list[Fault] = []
+        originals = self.table.originals(record)
+        most, western = self.limits.cell_characters, self.table.western
+        for place, evidence in self.evidence.items():
+            cell, name = record[place], str(self.fields[place])
+            if cells.is_blank(cell):
+                continue
+            try:
+                if isinstance(cell, str):
+                    cells.check_text(cell.strip(), western=western, limit=most)
+                value = cells.value(cell, self.resource.by_name[name], evidence)
+                reject_notes.check_original(originals.get(name, ""), value)
+                values[name] = value
+            except ReadError as misread:
+                details = {"cell": _address(place, line), **misread.details}
+                faults.append(Fault(misread.code, line, self.headers[place], name, details))
+        return values, faults
 
-
-def _is_example(values: Mapping[str, Value], resource: Resource) -> bool:
-    """Return whether a row is the template's own: what is required and nothing but examples."""
-    return set(resource.required) <= set(values) and all(
-        value == _example(resource.by_name[name])
-        or reject_notes.is_changed_by_excel(resource.by_name[name].example, str(value))
-        for name, value in values.items()
-    )
+    def _is_example(self, values: Mapping[str, Value]) -> bool:
+        """Return whether a row is the template's own: required fields, and nothing but examples."""
+        fields = self.resource.by_name
+        return set(self.resource.required) <= set(values) and all(
+            value == _example(fields[name])
+            or reject_notes.is_changed_by_excel(fields[name].example, str(value))
+            for name, value in values.items()
+        )
 
 
 def _example(field: Field) -> Value | None:
     return cells.value(field.example, field, EXAMPLES) if field.example else None
 
 
-def _shape(below: Table, line: int, record: Sequence[Cell], counts: tuple[int, int]) -> list[Fault]:
-    """Return what is wrong with a row before any cell is read; `counts`: cells found and expected."""
-    found, expected = counts
-    width = len(below.form.headers)
-    short = found < expected or len(record) < width
-    if short or (below.form.kind == "csv" and (found, len(record)) != (expected, width)):
-        return [Fault("cell_count", line, details={"found": found, "expected": expected})]
-    for place in (*below.unnamed, *range(width, len(record))):
-        if not cells.is_blank(record[place]):
-            details = {"place": get_column_letter(place + 1)}
-            return [Fault("unnamed_column", line, details=details)]
-    return [
-        Fault("swallowed_rows", line, header, field)
-        for cell, header, field in zip(record, below.form.headers, below.form.columns, strict=True)
-        if isinstance(cell, str) and "\n" in cell and below.swallows(cell)
-    ]
-
-
-def _values(
-    below: Table,
-    line: int,
-    record: Sequence[Cell],
-    resource: Resource,
-    evidence: dict[int, Evidence],
-    limits: Limits,
-) -> tuple[dict[str, Value], list[Fault]]:
-    """Read a row's cells by their fields' kinds."""
-    values: dict[str, Value] = {}
-    faults: list[Fault] = []
-    noted = below.noted(record)
-    for place, weighed in evidence.items():
-        cell, name = record[place], below.form.columns[place]
-        if name is None or cells.is_blank(cell):
-            continue
-        try:
-            if isinstance(cell, str):
-                cells.check_text(cell.strip(), western=below.western, limit=limits.cell_characters)
-            value = cells.value(cell, resource.by_name[name], weighed)
-            reject_notes.check_original(noted.get(name, ""), value)
-            values[name] = value
-        except ReadError as misread:
-            header = below.form.headers[place]
-            details = {"cell": _address(place, line), **misread.details}
-            faults.append(Fault(misread.code, line, header, name, details))
-    return values, faults
+def _address(place: int, line: int) -> str:
+    """Return a cell's name in Excel."""
+    return f"{get_column_letter(place + 1)}{line}"

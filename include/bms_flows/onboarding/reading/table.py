@@ -8,11 +8,20 @@ from functools import cached_property
 from typing import Final
 
 from bms_flows.onboarding.faults import Fault, ReadError
-from bms_flows.onboarding.reading import cells, headers, reject_notes, tokens
+from bms_flows.onboarding.reading import cells, reject_notes, tokens
 from bms_flows.onboarding.reading.cells import Cell
 from bms_flows.onboarding.reading.encoding import CP1252, BadEncoding, decode
 from bms_flows.onboarding.reading.parts import Layout, SheetPart
-from bms_flows.onboarding.reading.sheet import HINT, ORIGINAL, FileFormat, Limits
+from bms_flows.onboarding.reading.sheet import (
+    HINT,
+    ORIGINAL,
+    FileFormat,
+    Limits,
+    header_columns,
+    is_header,
+    is_report_column,
+    known_headers,
+)
 from bms_flows.onboarding.reading.workbook import Book
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.runtime.excel_csv import unescape, unescape_start
@@ -52,7 +61,7 @@ class Table:
     @cached_property
     def width(self) -> int:
         """The columns that are no report's."""
-        return sum(not headers.is_report(header) for header in self.form.headers)
+        return sum(not is_report_column(header) for header in self.form.headers)
 
     @cached_property
     def carried(self) -> Mapping[str, str]:
@@ -70,7 +79,7 @@ class Table:
         """Whether the file was read as Windows-1252, now or before it was rejected."""
         return CP1252.name in (self.form.encoding, self.carried.get("encoding"))
 
-    def noted(self, record: Sequence[Cell]) -> Mapping[str, str]:
+    def originals(self, record: Sequence[Cell]) -> Mapping[str, str]:
         """Return the values that a row of a reject file had before Excel could change them."""
         found: dict[str, str] = {}
         for place in self._places(ORIGINAL):
@@ -165,13 +174,13 @@ def _of_workbook(book: Book, resource: Resource, limits: Limits) -> Table:
 def _sheet_of_rows(book: Book, resource: Resource) -> SheetPart:
     """Return the only sheet that a user sees and whose header names fields, or the first filled one."""
     visible = {each: _first(book, each) for each in book.sheets if each.visible}
-    known = [each for each, first in visible.items() if headers.known(first, resource)]
+    known = [each for each, first in visible.items() if known_headers(first, resource)]
     if len(known) > 1 or any(
         _header_below(book, each, resource) for each in visible if known and each not in known
     ):
         raise ReadError("several_sheets")
     hidden = (each for each in book.sheets if not each.visible)
-    if not known and any(headers.known(_first(book, each), resource) for each in hidden):
+    if not known and any(known_headers(_first(book, each), resource) for each in hidden):
         raise ReadError("hidden_sheet")
     filled = [each for each, first in visible.items() if first]
     if not filled:
@@ -187,7 +196,7 @@ def _first(book: Book, sheet: SheetPart) -> Sequence[str]:
 def _header_below(book: Book, sheet: SheetPart, resource: Resource) -> bool:
     """Return whether a row below the first one, such as a title, is a header of fields."""
     below = itertools.islice(_filled(book, sheet), 1, _TITLE_ROWS)
-    return any(headers.is_header(row, resource) for row in below)
+    return any(is_header(row, resource) for row in below)
 
 
 def _filled(book: Book, sheet: SheetPart) -> Iterator[Sequence[str]]:
@@ -204,7 +213,7 @@ def _hidden_columns(found: Table, layout: Layout) -> list[Fault]:
             zip(found.form.headers, found.form.columns, strict=True)
         )
         if layout.hides(place)
-        and not headers.is_report(header)
+        and not is_report_column(header)
         and any(
             not cells.is_blank(record[place])
             for line, record in found.records
@@ -229,7 +238,7 @@ def _delimiter(text: str, resource: Resource) -> str:
             for raw in tokens.records(text, delimiter):
                 header = [unescape_start(tokens.content(cell)) for cell in raw]
                 if any(cell.strip() for cell in header):
-                    return headers.known(header, resource), len(header)
+                    return known_headers(header, resource), len(header)
         except tokens.BadQuoting:
             return -1, 0
         return 0, 0
@@ -249,13 +258,13 @@ def _below_header(
     if first is None:
         raise ReadError("empty_file")
     # Only our own files have apostrophes inside of cells that aren't the cells' own.
-    ours = any(map(headers.is_report, _texts(first[1])))
+    ours = any(map(is_report_column, _texts(first[1])))
     line, header = first[0], _texts(_unescaped(first[1], ours=ours))
     rows = [(each, _unescaped(record, ours=ours)) for each, record in records if each != line]
     if any(len(each) > limits.header_characters for each in header):
         what = "characters in a header"
         raise ReadError("too_big", what=what, limit=limits.header_characters)
-    found = headers.columns(header, resource, line)
+    found = header_columns(header, resource, line)
     faults = list(found.faults)
     if not rows and not faults:
         faults.append(Fault("empty_file", line))

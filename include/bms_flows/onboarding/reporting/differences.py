@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, Table, select
 from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows.onboarding.reading.sheet import Sheet
-from bms_flows.onboarding.reporting.outcome import RowOutcome
+from bms_flows.onboarding.reporting.report import RowOutcome
 from bms_flows.onboarding.resources import body
 from bms_flows.onboarding.resources.remote import Remote
 from bms_flows.onboarding.sending.verify import MAX_CONCURRENT_READS

@@ -16,7 +16,7 @@ from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.planning.plan import Action
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.duplicates import DuplicateFinding, find_duplicates
-from bms_flows.onboarding.reporting.outcome import (
+from bms_flows.onboarding.reporting.report import (
     Candidate,
     FieldDifference,
     OutcomeState,

@@ -15,9 +15,14 @@ from bms_flows.onboarding.faults import Fault, with_column
 from bms_flows.onboarding.reading import reject_notes, tokens
 from bms_flows.onboarding.reading.cells import MISSING, shown
 from bms_flows.onboarding.reading.encoding import decode
-from bms_flows.onboarding.reading.headers import is_report
 from bms_flows.onboarding.reading.parts import TEXT, Layout, RawCell
-from bms_flows.onboarding.reading.sheet import ORIGINAL, REPORT_COLUMNS, FileFormat, Limits
+from bms_flows.onboarding.reading.sheet import (
+    ORIGINAL,
+    REPORT_COLUMNS,
+    FileFormat,
+    Limits,
+    is_report_column,
+)
 from bms_flows.onboarding.reading.workbook import Book
 from bms_flows.onboarding.reading.xlsx_writer import ALL_TEXT, SheetRow, text, xlsx_file
 from bms_flows.runtime.excel_csv import csv_file, escape, unescape, unescape_start
@@ -53,13 +58,13 @@ def reject_files(
     if form.kind == "csv":
         text, encoding = decode(content)
         _, declaration = tokens.declared(text)
-        ours = any(map(is_report, form.headers))
+        ours = any(map(is_report_column, form.headers))
         # Without report columns the file is not a reject file: apostrophes in cells are content.
-        meant = unescape if ours else unescape_start
-        found = _rejected(text[len(declaration) :], form, faults, meant, language)
+        unescaped = unescape if ours else unescape_start
+        found = _rejected(text[len(declaration) :], form, faults, unescaped, language)
         rows = list(found)
-        as_csv = declaration + "".join(_line(row, form, meant) for row in rows)
-        as_texts = (_texts(row, meant) for row in rows)
+        as_csv = declaration + "".join(_line(row, form, unescaped) for row in rows)
+        as_texts = (_texts(row, unescaped) for row in rows)
         return {".csv": encoding.encode(as_csv), ".xlsx": xlsx_file("rejected", as_texts, ALL_TEXT)}
     rows_of_faults = (
         report_cells(fault.line, [fault], form, language)
@@ -70,7 +75,11 @@ def reject_files(
 
 
 def report_cells(
-    line: int | None, faults: Sequence[Fault], form: FileFormat, language: Language, noted: str = ""
+    line: int | None,
+    faults: Sequence[Fault],
+    form: FileFormat,
+    language: Language,
+    originals: str = "",
 ) -> list[str]:
     """Return the report columns of a rejected row; fields have the names of the drop's headers."""
 
@@ -90,22 +99,22 @@ def report_cells(
         joined([reason(fault, "EN") for fault in faults]),
         joined([fault.hint(language) for fault in faults])
         + reject_notes.write_remarks(form.inferred),
-        noted,
+        originals,
     ]
 
 
 def _rejected(
-    text: str, form: FileFormat, faults: Faults, meant: Callable[[str], str], language: Language
+    text: str, form: FileFormat, faults: Faults, unescaped: Callable[[str], str], language: Language
 ) -> Iterator[_Rejected]:
     """Yield the header and the rejected rows of a CSV."""
     width = len(form.headers)
-    ours = [index for index, header in enumerate(form.headers) if is_report(header)]
+    ours = [index for index, header in enumerate(form.headers) if is_report_column(header)]
     for line, raw in enumerate(tokens.records(text, form.delimiter), start=1):
         if line == form.header_line:
             added: Sequence[str] = REPORT_COLUMNS
         elif line in faults:
-            noted = _noted([meant(tokens.content(cell)) for cell in raw], form)
-            added = report_cells(line, faults[line], form, language, noted)
+            originals = _originals([unescaped(tokens.content(cell)) for cell in raw], form)
+            added = report_cells(line, faults[line], form, language, originals)
         else:
             continue
         kept = [cell for index, cell in enumerate(raw[:width]) if index not in ours]
@@ -117,39 +126,41 @@ def _rejected(
             yield _Rejected(blank, report_cells(None, faults[0], form, language))
 
 
-def _noted(cells: Sequence[str], form: FileFormat) -> str:
+def _originals(cells: Sequence[str], form: FileFormat) -> str:
     """Return the `_original` column of a row from its cells as read."""
-    noted: dict[str, str] = {}
+    originals: dict[str, str] = {}
     for header, cell in zip(form.headers, cells, strict=False):
-        noted |= reject_notes.read_originals(cell) if header.strip().casefold() == ORIGINAL else {}
+        originals |= (
+            reject_notes.read_originals(cell) if header.strip().casefold() == ORIGINAL else {}
+        )
     fields = zip(form.columns, cells, strict=False)
     values = {name: cell.strip() for name, cell in fields if name in form.texts}
-    return reject_notes.write_originals(values, noted)
+    return reject_notes.write_originals(values, originals)
 
 
-def _line(row: _Rejected, form: FileFormat, meant: Callable[[str], str]) -> str:
+def _line(row: _Rejected, form: FileFormat, unescaped: Callable[[str], str]) -> str:
     """Return a row as a CSV line in the format of the drop."""
-    harmless = partial(_harmless, meant=meant)
+    harmless = partial(_harmless, unescaped=unescaped)
     added = (tokens.quoted(escape(cell), form.delimiter) for cell in row.added)
     cells = [*map(harmless, row.cells), *added, *map(harmless, row.extra)]
     return form.delimiter.join(cells) + form.line_end
 
 
-def _harmless(raw: str, meant: Callable[[str], str]) -> str:
-    """Return a cell as written, escaped if Excel would execute it; `meant` decodes the content."""
-    escaped = escape(meant(tokens.content(raw)))
+def _harmless(raw: str, unescaped: Callable[[str], str]) -> str:
+    """Return a cell as written, escaped if Excel would execute it; `unescaped` decodes the content."""
+    escaped = escape(unescaped(tokens.content(raw)))
     if escaped == tokens.unquoted(raw):
         return raw
     return '"{}"'.format(escaped.replace('"', '""')) if '"' in raw else escaped
 
 
-def _texts(row: _Rejected, meant: Callable[[str], str]) -> SheetRow:
+def _texts(row: _Rejected, unescaped: Callable[[str], str]) -> SheetRow:
     """Return a row of text cells for a workbook."""
 
     def cell(raw: str) -> RawCell | None:
-        held = meant(tokens.content(raw))
-        too_long = len(held.encode("utf-16-le")) > 2 * Limits().cell_characters
-        return text(MISSING if too_long else _escaped(held), TEXT)
+        content = unescaped(tokens.content(raw))
+        too_long = len(content.encode("utf-16-le")) > 2 * Limits().cell_characters
+        return text(MISSING if too_long else _escaped(content), TEXT)
 
     added = [text(each, TEXT) for each in row.added]
     extra = [cell(each) for each in row.extra]
@@ -159,9 +170,9 @@ def _texts(row: _Rejected, meant: Callable[[str], str]) -> SheetRow:
     return SheetRow([*map(cell, row.cells), *added, *extra])
 
 
-def _escaped(held: str) -> str:
+def _escaped(content: str) -> str:
     """Return a text escaped so that reading a reject file returns it unchanged."""
-    return held if unescape(held) == held else escape(held)
+    return content if unescape(content) == content else escape(content)
 
 
 def _workbook(content: bytes, form: FileFormat, faults: Faults, language: Language) -> bytes:
@@ -171,10 +182,10 @@ def _workbook(content: bytes, form: FileFormat, faults: Faults, language: Langua
     rows = book.rows(sheet, layout)
     first = next(rows)  # the layout of the columns precedes the first row
     width = len(form.headers)
-    ours = [index for index, header in enumerate(form.headers) if is_report(header)]
+    ours = [index for index, header in enumerate(form.headers) if is_report_column(header)]
     kept = [index for index in range(width) if index not in ours]
-    meant = unescape if ours else unescape_start
-    copy = partial(_copy, meant=meant)
+    unescaped = unescape if ours else unescape_start
+    copy = partial(_copy, unescaped=unescaped)
 
     def lines() -> Iterator[SheetRow]:
         above = []  # hidden rows above the header
@@ -182,8 +193,8 @@ def _workbook(content: bytes, form: FileFormat, faults: Faults, language: Langua
             if row.line == form.header_line:
                 added: Sequence[str] = REPORT_COLUMNS
             elif row.line in faults:
-                noted = _noted([meant(shown(cell)) for cell in book.cells(row)], form)
-                added = report_cells(row.line, faults[row.line], form, language, noted)
+                originals = _originals([unescaped(shown(cell)) for cell in book.cells(row)], form)
+                added = report_cells(row.line, faults[row.line], form, language, originals)
             else:
                 continue
             cells = [copy(row.cells.get(index)) for index in kept]
@@ -210,11 +221,11 @@ def _hidden_rows(faults: Faults) -> list[Fault]:
     return [Fault("hidden_rows", None, details={"count": count})] if count else []
 
 
-def _copy(cell: RawCell | None, meant: Callable[[str], str]) -> RawCell | None:
+def _copy(cell: RawCell | None, unescaped: Callable[[str], str]) -> RawCell | None:
     """Return a cell with the same value and format; a text stays a text, whatever it starts with."""
     if cell is not None and cell.formula and cell.text is None:
         # An empty cell would be read as no value when the file is dropped again.
         return cell._replace(kind="e", text="#N/A")
     if cell is None or cell.kind != "str" or cell.text is None:
         return cell
-    return cell._replace(text=_escaped(meant(cell.text)))
+    return cell._replace(text=_escaped(unescaped(cell.text)))

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, RowMapping
 from upath import UPath
 
 from bms_flows.onboarding.planning.limits import ApprovalReason
-from bms_flows.onboarding.reporting import plan_file, question
-from bms_flows.onboarding.reporting.question import ApprovalRequest
+from bms_flows.onboarding.reporting import approval_request
+from bms_flows.onboarding.reporting.approval_request import ApprovalRequest
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import Language
@@ -109,12 +109,12 @@ def plan_page(
     warehouse.close()
     reasons = [ApprovalReason(**each) for each in found["asked_because"] or []]
     request = ApprovalRequest(drop["id"], drop["resource"], found["id"], found["counts"], reasons)
-    asked = question.ask(request, settings)
-    content = files.content(root, drop["report"], plan_file.file_name(found["id"]))
+    asked = approval_request.ask(request, settings)
+    content = files.content(root, drop["report"], approval_request.plan_file_name(found["id"]))
     altered = content and hashlib.sha256(content).hexdigest() != found["file_digest"]
     if altered:
         content = None
-    headers, rows = plan_file.read_plan_file(content) if content else ((), [])
+    headers, rows = approval_request.read_plan_file(content) if content else ((), [])
     filled = [n for n, _ in enumerate(headers) if any(row.cells[n] for row in rows)]
     by_action = {action: [row for row in rows if row.action == action] for action in PLANNED}
     return {
@@ -130,7 +130,7 @@ def plan_page(
         "filled": filled,
         "sections": [(a, each) for a, each in by_action.items() if each] if content else None,
         "altered": altered,
-        "file": plan_file.file_name(found["id"]),
+        "file": approval_request.plan_file_name(found["id"]),
         "limit": MAX_PLAN_ROWS,
     }
 
@@ -142,7 +142,7 @@ def drop_page(
     language = settings.language_of(REMOTES[drop["resource"]].resource.inbox)
     details = drop["details"] or {}
     plans = [
-        (plan, question.outcome_text(Counter(plan["counts"]), drop["resource"], language))
+        (plan, approval_request.outcome_text(Counter(plan["counts"]), drop["resource"], language))
         for plan in drops.plans(warehouse, drop["id"])
     ]
     outcomes = [(label, details.get(key, 0)) for key, label in outcome_labels(language).items()]

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from bms_flows.monitoring import alarms
 from bms_flows.onboarding.planning.limits import ApprovalReason
-from bms_flows.onboarding.reporting.question import reason_text
+from bms_flows.onboarding.reporting.approval_request import reason_text
 from bms_flows.texts import WAITING
 from bms_provider.board.access import Viewer
 from bms_provider.board.flows import FLOWS

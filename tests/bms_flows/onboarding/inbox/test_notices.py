@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bms_flows.onboarding.inbox.claim import Drop
-from bms_flows.onboarding.inbox.notices import notice
+from bms_flows.onboarding.inbox.closing import notice
 from bms_flows.runtime.settings import Language
 
 DROP = Drop(

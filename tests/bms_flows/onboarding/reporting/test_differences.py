@@ -17,7 +17,7 @@ from bms_flows.onboarding.reporting.differences import (
     detect_changes,
     save_differences,
 )
-from bms_flows.onboarding.reporting.outcome import RowOutcome
+from bms_flows.onboarding.reporting.report import RowOutcome
 
 OUTCOMES = [RowOutcome(line=2, state="needs_review", guid="42")]
 

@@ -4,7 +4,7 @@ from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.planning.planner import make
 from bms_flows.onboarding.planning.view import PlanningView
 from bms_flows.onboarding.reading.reader import read
-from bms_flows.onboarding.reporting.plan_file import plan_file, read_plan_file
+from bms_flows.onboarding.reporting.approval_request import plan_file, read_plan_file
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.resources.remotes import Employees
 from tests.support.excel import formulas

@@ -7,7 +7,7 @@ import pytest
 
 from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.planning.plan import Action
-from bms_flows.onboarding.reporting.question import (
+from bms_flows.onboarding.reporting.approval_request import (
     ApprovalRequest,
     ask,
     question,

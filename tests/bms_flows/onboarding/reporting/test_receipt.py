@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bms_flows.onboarding.reading.reader import read
-from bms_flows.onboarding.reporting.outcome import RowOutcome
 from bms_flows.onboarding.reporting.receipt import NotBalanced, receipt
+from bms_flows.onboarding.reporting.report import RowOutcome
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 
 SHEET = read(b"Nom;Matricule\nDupont;000001\nMartin;000002\n", "a.csv", EMPLOYEE)

@@ -12,7 +12,7 @@ from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting import report
-from bms_flows.onboarding.reporting.outcome import Candidate, FieldDifference, RowOutcome, counts
+from bms_flows.onboarding.reporting.report import Candidate, FieldDifference, RowOutcome, counts
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.runtime.settings import Language
 from tests.support.excel import formulas
