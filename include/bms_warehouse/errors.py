@@ -11,10 +11,16 @@ from sqlalchemy.engine import ExceptionContext
 TRANSIENT = ("08", "25006", "25P03", "40", "53", "55", "57")
 """Prefixes of transient SQLSTATEs: connection, standby, idle timeout, rollback, resources, locks, shutdown."""
 
-DISK_FULL = "53100"
-READ_ONLY = "25006"
-CANCELED = "57014"
-DENIED = "42501"
+REMEDIES = {
+    "25006": "the address leads to a standby, or the role is read-only: connect to the primary, or "
+    "name all servers and add target_session_attrs=read-write",
+    "42501": "the user lacks a privilege: connect as the owner of the tables, and for bms migrate "
+    "as the owner of the database",
+    "53100": "free space on PostgreSQL's disk (its log names the file) and retry",
+    "57014": "usually the statement_timeout of the role, the database or the address: raise it for "
+    "the role of the warehouse, whose loads take minutes",
+}
+"""What to do, by SQLSTATE: read-only, privilege, disk full, canceled."""
 
 OF_POOLERS = ("unsupported startup parameter", "support command-line options")
 """Parts of the texts with which PgBouncer and RDS Proxy refuse the settings of a session."""
@@ -38,7 +44,12 @@ NOT_MIGRATED = ("3F000", "42P01", "42703")
 class WarehouseError(psycopg.Error):
     """Database error with its type, code and location, without values."""
 
-    def __init__(self, error: psycopg.Error) -> None:
+    retriable = False
+
+    def __init__(self, error: psycopg.Error | str) -> None:
+        if isinstance(error, str):
+            super().__init__(error)
+            return
         self.retriable = error.sqlstate is None or error.sqlstate.startswith(TRANSIENT)
         if error.sqlstate is None:
             # libpq reports a refused login without a code too; its text is omitted.
@@ -58,38 +69,34 @@ class WarehouseError(psycopg.Error):
 class ConnectionLost(WarehouseError):
     """An open connection ended; PostgreSQL's reason did not arrive."""
 
+    retriable = True
+
     def __init__(self) -> None:
-        Exception.__init__(
-            self,
+        super().__init__(
             "the connection to PostgreSQL was lost: the server or the network closed it, for example "
-            "at a restart or an idle limit. Retry; if it recurs, read PostgreSQL's log",
+            "at a restart or an idle limit. Retry; if it recurs, read PostgreSQL's log"
         )
-        self.retriable = True
 
 
 class PoolerFound(WarehouseError):
     """The connection goes through a pooler, which shares sessions between clients."""
 
     def __init__(self) -> None:
-        Exception.__init__(
-            self,
+        super().__init__(
             "the address of the warehouse leads to a connection pooler such as PgBouncer, which shares "
             "sessions between clients: advisory locks, temporary tables, prepared statements and "
-            "session settings of a load would be lost. Connect to PostgreSQL itself",
+            "session settings of a load would be lost. Connect to PostgreSQL itself"
         )
-        self.retriable = False
 
 
 class EncodingUnsupported(WarehouseError):
     """The database stores text in an encoding that lacks characters of the service."""
 
     def __init__(self, encoding: str) -> None:
-        Exception.__init__(
-            self,
+        super().__init__(
             f"the database of the warehouse stores text as {encoding}, which can't hold every name: "
-            "create a database with encoding 'UTF8' template template0",
+            "create a database with encoding 'UTF8' template template0"
         )
-        self.retriable = False
 
 
 def _cause(text: str) -> str:
@@ -105,24 +112,7 @@ def _remedy(sqlstate: str) -> str:
     """Return the remedy of an error after a semicolon, or an empty text."""
     if sqlstate in NOT_MIGRATED:
         return "; migrate the warehouse: bms migrate"
-    if sqlstate == DENIED:
-        return (
-            "; the user lacks a privilege: connect as the owner of the tables, and for bms migrate "
-            "as the owner of the database"
-        )
-    if sqlstate == CANCELED:
-        return (
-            "; usually the statement_timeout of the role, the database or the address: raise it for "
-            "the role of the warehouse, whose loads take minutes"
-        )
-    if sqlstate == READ_ONLY:
-        return (
-            "; the address leads to a standby, or the role is read-only: connect to the primary, or "
-            "name all servers and add target_session_attrs=read-write"
-        )
-    if sqlstate == DISK_FULL:
-        return "; free space on PostgreSQL's disk (its log names the file) and retry"
-    return ""
+    return f"; {REMEDIES[sqlstate]}" if sqlstate in REMEDIES else ""
 
 
 @contextmanager
