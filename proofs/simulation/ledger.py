@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition, State
-from bms_flows.onboarding.ledger.store import RemoteIdConflict, Step
+from bms_flows.onboarding.ledger.store import NextTransition, RemoteIdConflict
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.resources.match_rules import rules_version
 from bms_flows.onboarding.resources.remotes import Employees
@@ -61,7 +61,7 @@ class MemoryLedger:
         """Return the ledger's own time."""
         return now() + self.ahead
 
-    async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
+    async def change(self, ids: Collection[int], step: NextTransition) -> dict[int, Entry]:
         """Move rows, all of them or none, as one transaction; raise `RemoteIdConflict` for an id that another has."""
         at, moved = now() + self.ahead, {}
         for number in sorted(ids):

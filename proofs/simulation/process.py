@@ -7,7 +7,7 @@ from typing import Any
 
 from bms.transport import BeforeSend
 from bms_flows.onboarding.ledger.entry import BootTime, Entry
-from bms_flows.onboarding.ledger.store import Step
+from bms_flows.onboarding.ledger.store import NextTransition
 from bms_flows.onboarding.resources.remote import Created, OnId
 from bms_flows.onboarding.resources.snapshot import ServiceLists
 from proofs.simulation.ledger import MemoryLedger
@@ -87,7 +87,7 @@ class Process:
         if self.dead:
             raise Killed
 
-    async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
+    async def change(self, ids: Collection[int], step: NextTransition) -> dict[int, Entry]:
         """Move rows; it may end before or after the commit."""
         await self._step()
         done = await self._ledger.change(ids, step)

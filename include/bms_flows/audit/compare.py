@@ -1,6 +1,5 @@
 """Comparison of rows of the service and the warehouse, and of repeated readings. Pure."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,8 +8,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from bms_flows.runtime.digests import content_digest
+
 Key = int | str
-Rows = Mapping[Key, bytes]
+RowDigests = Mapping[Key, bytes]
 """A digest of each row, by its key."""
 
 _ENCODE = msgspec.json.Encoder(decimal_format="number", order="deterministic").encode
@@ -18,15 +19,15 @@ _ENCODE = msgspec.json.Encoder(decimal_format="number", order="deterministic").e
 
 def digest(values: Any) -> bytes:
     """Return a 16-byte digest of values."""
-    return hashlib.blake2b(_ENCODE(values), digest_size=16).digest()
+    return content_digest(_ENCODE(values))
 
 
-def differing(one: Rows, other: Rows) -> set[Key]:
+def differing(one: RowDigests, other: RowDigests) -> set[Key]:
     """Return the keys of rows that differ or that only one reading contains."""
     return {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
 
 
-def persistent_differences(ones: Sequence[Rows], others: Sequence[Rows]) -> set[Key]:
+def persistent_differences(ones: Sequence[RowDigests], others: Sequence[RowDigests]) -> set[Key]:
     """Return the keys that differ between two sides although neither side changed.
 
     Both sides were read equally often, alternately. A row that appeared, disappeared or changed between
@@ -80,7 +81,7 @@ class SeenDifference(NamedTuple):
 
 
 OpenRows = dict[str, dict[Key, SeenDifference | None]]
-"""Rows that are not reconciled, by code; with the difference if the warehouse is one of the sides."""
+"""RowDigests that are not reconciled, by code; with the difference if the warehouse is one of the sides."""
 
 
 @dataclass

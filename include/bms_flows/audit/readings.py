@@ -13,7 +13,7 @@ from bms.endpoints import InvoiceLanguage
 from bms.errors import RangeRefused
 from bms.records import ClientInvoice
 from bms.responses import Rows as DecodedRows
-from bms_flows.audit.compare import Key, Rows, digest, repeated
+from bms_flows.audit.compare import Key, RowDigests, digest, repeated
 from bms_flows.audit.warehouse import CODE_LABELS
 from bms_flows.runtime import quarantine
 from bms_flows.runtime.windows import DAY, Window
@@ -26,8 +26,8 @@ class InvoiceResponse:
     """One response: digests of its rows with and without code labels, and repeated keys."""
 
     records: Sequence[ClientInvoice]
-    rows: Rows
-    nameless: Rows
+    rows: RowDigests
+    nameless: RowDigests
     repeated: frozenset[Key]
     rejected: frozenset[Key]
     """Keys of undecodable rows, as in `bms.quarantine`."""
@@ -50,13 +50,13 @@ class InvoiceReadings:
         return (self.month, self.other, *self.halves, *self.days.values())
 
     @property
-    def by_day(self) -> Rows:
-        """Rows of all days."""
+    def by_day(self) -> RowDigests:
+        """RowDigests of all days."""
         return together(self.days.values())
 
     @property
-    def by_half(self) -> Rows:
-        """Rows of both halves."""
+    def by_half(self) -> RowDigests:
+        """RowDigests of both halves."""
         return together(self.halves)
 
 
@@ -71,7 +71,7 @@ def requests(window_days: int) -> int:
     return window_days + 4
 
 
-def together(readings: Iterable[InvoiceResponse]) -> Rows:
+def together(readings: Iterable[InvoiceResponse]) -> RowDigests:
     """Return the rows of several responses."""
     rows: dict[Key, bytes] = {}
     for each in readings:

@@ -1,6 +1,5 @@
 """Conversion of records to rows of the mirror: columns, digests and flags."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ from bms.records import Record, described
 from bms_flows.mirror.decisions import Flags
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.runtime.columns import InvalidCell, row_hashes, typed_records
+from bms_flows.runtime.digests import content_digest
 
 _WIRE = msgspec.json.Encoder(decimal_format="number")
 _SORTED = msgspec.json.Encoder(decimal_format="number", order="sorted")
@@ -75,7 +75,7 @@ def digest_of(record: Record, extra: Extra | None, list_digest: bytes) -> bytes:
     line = _WIRE.encode(record)
     if extra:
         line += _SORTED.encode(extra)
-    return hashlib.blake2b(line + list_digest, digest_size=16).digest()
+    return content_digest(line + list_digest)
 
 
 def as_json(record: Record, extra: Extra | None) -> bytes:

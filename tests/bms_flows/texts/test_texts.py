@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from bms_flows import texts
-from bms_flows.onboarding.resources.description import Kind
+from bms_flows.onboarding.resources.description import ColumnKind
 from bms_flows.texts import typeset
 
 pytestmark = pytest.mark.bookkeeping
@@ -65,7 +65,7 @@ def literals(node: ast.AST) -> Iterator[str]:
         for each in node.values:
             yield from literals(each)
     elif isinstance(node, ast.JoinedStr) and ast.unparse(node).startswith("f'bad_"):
-        yield from (f"bad_{kind}" for kind in get_args(Kind) if kind != "text")
+        yield from (f"bad_{kind}" for kind in get_args(ColumnKind) if kind != "text")
 
 
 def raised(tree: ast.AST) -> Iterator[str]:

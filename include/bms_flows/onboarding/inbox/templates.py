@@ -18,14 +18,14 @@ from bms_flows.onboarding.reading.numbers_and_dates import (
 )
 from bms_flows.onboarding.reading.parts import TEXT
 from bms_flows.onboarding.reading.xlsx_writer import ALL_TEXT, SheetRow, text, xlsx_file
-from bms_flows.onboarding.resources.description import Field, Kind, Resource
+from bms_flows.onboarding.resources.description import ColumnKind, Field, Resource
 from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat
 from bms_flows.runtime.storage import write_if_changed
 from bms_flows.texts import typeset
 
 READ_ME = "_LISEZMOI.txt"
 READABLE = 0o644
-_KINDS: dict[Kind, str] = {
+_KINDS: dict[ColumnKind, str] = {
     "text": "texte / text",
     "integer": "nombre entier / whole number",
     "decimal": "nombre / number ({decimal})",

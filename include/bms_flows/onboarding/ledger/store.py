@@ -4,9 +4,10 @@ All times come from the database's clock, so leases and settle times do not depe
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from functools import wraps
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import msgspec
 from sqlalchemy import (
@@ -33,11 +34,14 @@ from bms_warehouse.database import clock
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.tables import creation, creation_body, creation_event
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 UNIQUE_VIOLATION = "23505"
 MAX_CONFIRMED = 1000
 """Confirmed rows with which the lists are compared."""
 
-Step = Callable[[Entry, datetime], Transition]
+NextTransition = Callable[[Entry, datetime], Transition]
 """Computes the transition of a row at the ledger's time; raises `InvalidTransition` if none is allowed."""
 
 
@@ -51,7 +55,7 @@ class Ledger(Protocol):
     async def now(self) -> datetime:
         """Return the ledger's time."""
 
-    async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
+    async def change(self, ids: Collection[int], step: NextTransition) -> dict[int, Entry]:
         """Commit the transitions that `step` allows; return the rows after them, by number.
 
         Raises `RemoteIdConflict` if another row has the remote id.
@@ -87,6 +91,16 @@ async def with_managers(ledger: Ledger, keys: Collection[str]) -> dict[str, Entr
     return entries
 
 
+def in_thread(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Make a method asynchronous: run it in a thread."""
+
+    @wraps(method)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.to_thread(method, *args, **kwargs)
+
+    return call
+
+
 class PostgresLedger:
     """The ledger of one resource in the warehouse."""
 
@@ -96,46 +110,15 @@ class PostgresLedger:
         self._unlocked = engine.execution_options(isolation_level="AUTOCOMMIT")
         self._resource = resource
 
-    async def now(self) -> datetime:
+    @in_thread
+    def now(self) -> datetime:
         """Return the database's time."""
-        return await asyncio.to_thread(self._now)
-
-    async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
-        """Apply `step` to the locked rows and commit."""
-        return await asyncio.to_thread(self._change, ids, step)
-
-    async def entries(self, ids: Collection[int]) -> list[Entry]:
-        """Return rows by their numbers."""
-        return await asyncio.to_thread(self._read, creation.c.id.in_(ids))
-
-    async def by_key(self, keys: Collection[str]) -> dict[str, Entry]:
-        """Return rows by their keys."""
-        found = await asyncio.to_thread(
-            self._read, (creation.c.resource == self._resource) & among(creation.c.key, keys)
-        )
-        return {entry.key: entry for entry in found}
-
-    async def bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
-        """Return what the rows send."""
-        return await asyncio.to_thread(self._bodies, ids)
-
-    async def owners(self, remote_ids: Collection[str]) -> dict[str, str]:
-        """Return the keys of the rows that have these remote ids."""
-        return await asyncio.to_thread(self._owners, remote_ids)
-
-    async def confirmed(self, boot_id: str) -> dict[str, Entry]:
-        """Return the latest rows sent in a boot of a machine and confirmed by a response."""
-        return await asyncio.to_thread(self._confirmed, boot_id)
-
-    async def snapshots(self, ids: Collection[int]) -> dict[int, ServiceLists]:
-        """Return stored snapshots of the service."""
-        return await asyncio.to_thread(snapshot_store.load, self._engine, ids)
-
-    def _now(self) -> datetime:
         with self._unlocked.connect() as connection:
             return clock(connection)
 
-    def _change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
+    @in_thread
+    def change(self, ids: Collection[int], step: NextTransition) -> dict[int, Entry]:
+        """Apply `step` to the locked rows and commit."""
         moves: dict[int, Transition] = {}
         try:
             with self._engine.begin() as connection:
@@ -157,12 +140,20 @@ class PostgresLedger:
             raise
         return {number: move.entry for number, move in moves.items()}
 
-    def _read(self, where: Any) -> list[Entry]:
-        with self._engine.connect() as connection:
-            found = connection.execute(select(*COLUMNS).where(where).order_by(creation.c.id))
-            return [_entry(row) for row in found]
+    @in_thread
+    def entries(self, ids: Collection[int]) -> list[Entry]:
+        """Return rows by their numbers."""
+        return self._read(creation.c.id.in_(ids))
 
-    def _confirmed(self, boot_id: str) -> dict[str, Entry]:
+    @in_thread
+    def by_key(self, keys: Collection[str]) -> dict[str, Entry]:
+        """Return rows by their keys."""
+        own = creation.c.resource == self._resource
+        return {entry.key: entry for entry in self._read(own & among(creation.c.key, keys))}
+
+    @in_thread
+    def confirmed(self, boot_id: str) -> dict[str, Entry]:
+        """Return the latest rows sent in a boot of a machine and confirmed by a response."""
         latest = (
             select(*COLUMNS)
             .where(creation.c.resource == self._resource, creation.c.boot_id == boot_id)
@@ -174,23 +165,33 @@ class PostgresLedger:
             found = map(_entry, connection.execute(latest))
             return {entry.remote_id: entry for entry in found if entry.remote_id}
 
-    def _bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
+    @in_thread
+    def bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
+        """Return what the rows send."""
+        wanted = select(creation_body.c.creation_id, creation_body.c.body).where(
+            creation_body.c.creation_id.in_(ids)
+        )
         with self._engine.connect() as connection:
-            found = connection.execute(
-                select(creation_body.c.creation_id, creation_body.c.body).where(
-                    creation_body.c.creation_id.in_(ids)
-                )
-            )
-            return {number: decode_body(body) for number, body in found}
+            return {number: decode_body(body) for number, body in connection.execute(wanted)}
 
-    def _owners(self, remote_ids: Collection[str]) -> dict[str, str]:
+    @in_thread
+    def owners(self, remote_ids: Collection[str]) -> dict[str, str]:
+        """Return the keys of the rows that have these remote ids."""
+        wanted = select(creation.c.remote_id, creation.c.key).where(
+            creation.c.resource == self._resource, among(creation.c.remote_id, remote_ids)
+        )
         with self._engine.connect() as connection:
-            found = connection.execute(
-                select(creation.c.remote_id, creation.c.key).where(
-                    creation.c.resource == self._resource, among(creation.c.remote_id, remote_ids)
-                )
-            )
-            return dict(found.all())
+            return dict(connection.execute(wanted).all())
+
+    @in_thread
+    def snapshots(self, ids: Collection[int]) -> dict[int, ServiceLists]:
+        """Return stored snapshots of the service."""
+        return snapshot_store.load(self._engine, ids)
+
+    def _read(self, where: Any) -> list[Entry]:
+        with self._engine.connect() as connection:
+            found = connection.execute(select(*COLUMNS).where(where).order_by(creation.c.id))
+            return [_entry(row) for row in found]
 
 
 def write(connection: Connection, moves: Sequence[tuple[Entry, Transition]], at: datetime) -> None:

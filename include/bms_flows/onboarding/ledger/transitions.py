@@ -70,6 +70,7 @@ from bms_flows.onboarding.ledger.entry import (
     Transition,
 )
 
+UNCONFIRMED: Final = frozenset(State) - EXISTING
 EMPTY_LOOKUPS: Final = 2
 """Lookups, a settle time apart, that must find no record before a POST is repeated."""
 MAX_EMPTY_LOOKUPS: Final = 20
@@ -105,22 +106,19 @@ def claim(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Transi
 
 def renew(entry: Entry, *, owner: str, now: datetime, life: timedelta) -> Transition:
     """Extend the lease, also an expired lease that no other worker took."""
-    if entry.owner != owner:
-        raise InvalidTransition
+    _require(entry, *State, owner=owner)
     return Transition(_replace(entry, leased_until=now + life))
 
 
 def release(entry: Entry, *, owner: str) -> Transition:
     """Release the lease."""
-    if entry.owner != owner:
-        raise InvalidTransition
+    _require(entry, *State, owner=owner)
     return Transition(_replace(entry, **RELEASED))
 
 
 def record_check(entry: Entry, *, owner: str, checked_at: datetime) -> Transition:
     """Record that the service had no record for a READY row at `checked_at`."""
-    if entry.state is not State.READY or entry.owner != owner:
-        raise InvalidTransition
+    _require(entry, State.READY, owner=owner)
     return Transition(_replace(entry, checked_at=checked_at, empty_lookups=0))
 
 
@@ -129,13 +127,12 @@ def record_doubtful_check(entry: Entry, *, owner: str, doubt: str) -> Transition
 
     `doubt` is the code of the reason. After `MAX_EMPTY_LOOKUPS` reads a reviewer decides.
     """
-    if entry.state is not State.READY or entry.owner != owner:
-        raise InvalidTransition
+    _require(entry, State.READY, owner=owner)
     checks = entry.empty_lookups + 1
     changed = _replace(entry, empty_lookups=checks, checked_at=None)
     if checks < MAX_EMPTY_LOOKUPS:
         return Transition(changed)
-    return Transition(_review(changed, (), doubt), "review", doubt)
+    return _review(changed, (), doubt)
 
 
 def recently_checked(entry: Entry, *, now: datetime, max_age: timedelta) -> bool:
@@ -159,12 +156,9 @@ def intend(
 
     Requires the lease, a check within `max_age` and an attempt left.
     """
-    if (
-        entry.state is not State.READY
-        or not entry.held_by(owner, now)
-        or not recently_checked(entry, now=now, max_age=max_age)
-        or entry.attempt >= entry.max_attempts
-    ):
+    _require(entry, State.READY, owner=owner)
+    checked = recently_checked(entry, now=now, max_age=max_age)
+    if not checked or not entry.held_by(owner, now) or entry.attempt >= entry.max_attempts:
         raise InvalidTransition
     changed = _replace(
         entry,
@@ -194,8 +188,7 @@ def confirm(
     entry: Entry, *, attempt: int, remote_id: str, number: int | None, standby: bool | None
 ) -> Transition:
     """Record the 2xx response to POST `attempt`; needs no lease."""
-    if entry.attempt != attempt or entry.state in EXISTING:
-        raise InvalidTransition
+    _require(entry, *UNCONFIRMED, attempt=attempt)
     changed = _replace(
         entry,
         state=State.CREATED,
@@ -215,8 +208,7 @@ def record_returned_id(entry: Entry, *, attempt: int, remote_id: str) -> Transit
 
     A row that may be sent again is checked again first, with this id.
     """
-    if entry.attempt != attempt or entry.state in EXISTING:
-        raise InvalidTransition
+    _require(entry, *UNCONFIRMED, attempt=attempt)
     return Transition(_replace(entry, returned_id=remote_id, checked_at=None))
 
 
@@ -229,8 +221,7 @@ def record_late_response(entry: Entry, *, remote_id: str) -> Transition:
 
 def reject(entry: Entry, *, attempt: int, reason: str) -> Transition:
     """Record that the service refused POST `attempt`."""
-    if entry.attempt != attempt or entry.state not in {State.SENDING, State.UNKNOWN}:
-        raise InvalidTransition
+    _require(entry, State.SENDING, State.UNKNOWN, attempt=attempt)
     changed = _replace(entry, state=State.REJECTED, reason=reason, **RELEASED)
     return Transition(changed, "rejected", reason)
 
@@ -250,8 +241,7 @@ def mark_ambiguous(
     `returned_id` is an id that the service returned and that is not confirmed. With `outage`
     the service is unavailable: the attempt does not count for that time after the first attempt.
     """
-    if entry.attempt != attempt or entry.state is not State.SENDING:
-        raise InvalidTransition
+    _require(entry, State.SENDING, attempt=attempt)
     free = outage is not None and now - (entry.first_intended_at or now) < outage
     changed = _replace(
         entry,
@@ -272,15 +262,13 @@ def withdraw(entry: Entry, *, attempt: int, reason: str) -> Transition:
 
     After a withdrawn first attempt the row is unsent again.
     """
-    if entry.attempt != attempt or entry.state not in {State.SENDING, State.UNKNOWN}:
-        raise InvalidTransition
+    _require(entry, State.SENDING, State.UNKNOWN, attempt=attempt)
+    first = entry.first_intended_at == entry.intended_at
     changed = _replace(
         entry,
         state=State.READY,
         max_attempts=entry.max_attempts + 1,
-        first_intended_at=None
-        if entry.first_intended_at == entry.intended_at
-        else entry.first_intended_at,
+        first_intended_at=None if first else entry.first_intended_at,
         empty_lookups=0,
         reason=reason,
     )
@@ -292,7 +280,8 @@ def restart_wait(entry: Entry, *, owner: str, clock: BootTime, in_flight: timede
 
     All rows of a worker wait together.
     """
-    if entry.state is not State.UNKNOWN or entry.owner != owner or entry.boot_id == clock.boot:
+    _require(entry, State.UNKNOWN, owner=owner)
+    if entry.boot_id == clock.boot:
         raise InvalidTransition
     until = clock.seconds + in_flight.total_seconds()
     return Transition(_replace(entry, boot_id=clock.boot, in_flight_until_s=until, empty_lookups=0))
@@ -339,8 +328,7 @@ def adopt(
     evidence: Sequence[str],
 ) -> Transition:
     """Record that the service has exactly one record for the row, made by a POST or before."""
-    if entry.state not in {State.UNKNOWN, State.READY} or entry.owner != owner:
-        raise InvalidTransition
+    _require(entry, State.UNKNOWN, State.READY, owner=owner)
     return Transition(adopted(entry, remote_id, number, standby, evidence), "adopted", remote_id)
 
 
@@ -348,9 +336,8 @@ def send_to_review(
     entry: Entry, *, owner: str, candidates: Sequence[str], reason: str
 ) -> Transition:
     """Leave the decision on a row to a reviewer."""
-    if entry.state not in {State.UNKNOWN, State.READY} or entry.owner != owner:
-        raise InvalidTransition
-    return Transition(_review(entry, candidates, reason), "review", reason)
+    _require(entry, State.UNKNOWN, State.READY, owner=owner)
+    return _review(entry, candidates, reason)
 
 
 def record_empty_lookup(
@@ -367,40 +354,25 @@ def record_empty_lookup(
     The row stays UNKNOWN for another lookup, returns to READY, or goes to a reviewer. `doubt` is the
     code of the reason for which the read does not prove the absence of the record.
     """
-    if (
-        entry.state is not State.UNKNOWN
-        or entry.owner != owner
-        or wait_for_lookup(entry, now=started_at, clock=clock, settle=settle) > 0
-    ):
+    _require(entry, State.UNKNOWN, owner=owner)
+    if wait_for_lookup(entry, now=started_at, clock=clock, settle=settle) > 0:
         raise InvalidTransition
-    empty_lookups = entry.empty_lookups + 1
+    looked_up = _replace(entry, empty_lookups=entry.empty_lookups + 1)
     clear = entry.returned_id is None and doubt is None
-    if empty_lookups < (EMPTY_LOOKUPS if clear else MAX_EMPTY_LOOKUPS):
-        return Transition(_replace(entry, empty_lookups=empty_lookups), "not_found")
+    if looked_up.empty_lookups < (EMPTY_LOOKUPS if clear else MAX_EMPTY_LOOKUPS):
+        return Transition(looked_up, "not_found")
+    if clear and entry.attempt < entry.max_attempts:
+        return Transition(_replace(looked_up, state=State.READY, checked_at=started_at), "cleared")
     if entry.returned_id is not None:
         # The service confirmed the create: only a reviewer may allow another POST.
-        asked = _review(
-            _replace(entry, empty_lookups=empty_lookups), (entry.returned_id,), "id_not_readable"
-        )
-        return Transition(asked, "review", "id_not_readable")
-    if doubt is not None:
-        asked = _review(_replace(entry, empty_lookups=empty_lookups), (), doubt)
-        return Transition(asked, "review", doubt)
-    if entry.attempt < entry.max_attempts:
-        cleared = _replace(
-            entry, empty_lookups=empty_lookups, state=State.READY, checked_at=started_at
-        )
-        return Transition(cleared, "cleared")
-    return Transition(
-        _review(_replace(entry, empty_lookups=empty_lookups), (), "attempts_used"),
-        "review",
-        "attempts_used",
-    )
+        return _review(looked_up, (entry.returned_id,), "id_not_readable")
+    return _review(looked_up, (), doubt or "attempts_used")
 
 
 def reject_without_manager(entry: Entry, *, owner: str, reason: str) -> Transition:
     """Reject an unsent row whose manager has no record or no number in the service."""
-    if entry.state is not State.READY or not entry.unsent or entry.owner != owner:
+    _require(entry, State.READY, owner=owner)
+    if not entry.unsent:
         raise InvalidTransition
     changed = _replace(entry, state=State.REJECTED, reason=reason, **RELEASED)
     return Transition(changed, "rejected", reason)
@@ -427,10 +399,23 @@ def adopted(
     )
 
 
-def _review(entry: Entry, candidates: Sequence[str], reason: str) -> Entry:
-    return _replace(
+def _review(entry: Entry, candidates: Sequence[str], reason: str) -> Transition:
+    changed = _replace(
         entry, state=State.REVIEW, candidates=tuple(candidates), reason=reason, **RELEASED
     )
+    return Transition(changed, "review", reason)
+
+
+def _require(
+    entry: Entry, *states: State, owner: str | None = None, attempt: int | None = None
+) -> None:
+    """Raise `InvalidTransition` unless the row has one of the states, this owner and this attempt."""
+    if (
+        entry.state not in states
+        or owner not in (None, entry.owner)
+        or attempt not in (None, entry.attempt)
+    ):
+        raise InvalidTransition
 
 
 _replace = msgspec.structs.replace

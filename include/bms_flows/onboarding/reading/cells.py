@@ -12,7 +12,7 @@ from bms_flows.onboarding.faults import ReadError
 from bms_flows.onboarding.reading import number_format
 from bms_flows.onboarding.reading import numbers_and_dates as parsers
 from bms_flows.onboarding.reading.encoding import is_damaged
-from bms_flows.onboarding.resources.description import Field, Kind, Value
+from bms_flows.onboarding.resources.description import ColumnKind, Field, Value
 from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat
 
 
@@ -190,7 +190,7 @@ def _date(text: str, seen: Evidence) -> date:
     return day
 
 
-_READERS: Final[Mapping[Kind, Callable[[str, Evidence], Value]]] = {
+_READERS: Final[Mapping[ColumnKind, Callable[[str, Evidence], Value]]] = {
     "text": _text,
     "integer": lambda text, seen: parsers.parse_integer(text, seen.declared.decimal_mark),
     "integers": lambda text, _: parsers.parse_integers(text),

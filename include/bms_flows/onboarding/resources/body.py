@@ -1,6 +1,5 @@
 """Creation bodies: built from a row's values, compared with a record, encoded for the ledger. Pure."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -11,6 +10,7 @@ import msgspec
 from bms_flows.onboarding.resources.addresses import email_address, phone_number, region_of
 from bms_flows.onboarding.resources.description import Field, Resource
 from bms_flows.onboarding.resources.match_rules import normalize
+from bms_flows.runtime.digests import content_digest
 
 _ENCODER: Final = msgspec.json.Encoder(decimal_format="number", order="sorted")
 _DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
@@ -26,7 +26,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class BodyComparison:
     """Names of the sent fields that are equal or different in a record, or not returned."""
 
     equal: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ def build(resource: Resource, values: Mapping[str, Any]) -> dict[str, Any]:
     return body
 
 
-def compare(resource: Resource, body: Mapping[str, Any], record: Any) -> Comparison:
+def compare(resource: Resource, body: Mapping[str, Any], record: Any) -> BodyComparison:
     """Compare the sent fields of a body with a record's detail.
 
     Case and spaces of texts are ignored, because the interface does not show how the service
@@ -66,7 +66,7 @@ def compare(resource: Resource, body: Mapping[str, Any], record: Any) -> Compari
             equal.append(each.name)
         else:
             different.append(Difference(each.name, ours, theirs))
-    return Comparison(tuple(equal), tuple(different), tuple(unreadable))
+    return BodyComparison(tuple(equal), tuple(different), tuple(unreadable))
 
 
 def sent(resource: Resource, body: Mapping[str, Any]) -> Sequence[tuple[Field, Any]]:
@@ -77,7 +77,7 @@ def sent(resource: Resource, body: Mapping[str, Any]) -> Sequence[tuple[Field, A
 
 def body_digest(body: Mapping[str, Any]) -> str:
     """Return the digest of a body: equal digests mean equal requests."""
-    return hashlib.blake2b(_ENCODER.encode(body), digest_size=16).hexdigest()
+    return content_digest(_ENCODER.encode(body)).hex()
 
 
 def encode_body(body: Mapping[str, Any]) -> str:

@@ -6,11 +6,12 @@ by e-mail address, then by mobile phone, each only if the name agrees; a reviewe
 by name and year of birth.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Final
 
 from bms.records import Consultant
 from bms_flows.onboarding.resources.contact import crm_identity, person_name
-from bms_flows.onboarding.resources.description import Columns, Field, Kind, Resource
+from bms_flows.onboarding.resources.description import ColumnKind, Columns, Resource
 from bms_flows.onboarding.resources.loose import loose_name
 from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, plain
 
@@ -62,80 +63,42 @@ def consultant_identity(resource: Resource) -> Identity:
     )
 
 
-SKILL: Sequence[tuple[str, Kind, str, str]] = (
-    ("id", "integer", "id", "4"),
+SKILL: Final[Sequence[tuple[str, ColumnKind, str, str]]] = (
+    ("id", "integer", " | id", "4"),
     ("level", "integer", "niveau", "3"),
     ("favorite", "boolean", "favorite", "oui"),
 )
-LANGUAGE: Sequence[tuple[str, Kind, str, str]] = (
-    ("code", "text", "code", "EN"),
+LANGUAGE: Final[Sequence[tuple[str, ColumnKind, str, str]]] = (
+    ("code", "text", " | code", "EN"),
     ("level", "integer", "niveau", "4"),
 )
-"""Of an array's object: its fields, their kinds, what headers call them, and an example."""
-
-
-def _array(
-    array: str, title: str, parts: Sequence[tuple[str, Kind, str, str]], times: int
-) -> Iterator[Field]:
-    """Return the columns of an array's first objects; the first field alone may go by the title."""
-    for n in range(1, times + 1):
-        for part, kind, label, example in parts:
-            yield sent(
-                f"{array.removesuffix('s')}{n}_{part}",
-                *((f"{title} {n}",) if part == parts[0][0] else ()),
-                f"{title} {n} {label}",
-                example=example if n == 1 else "",
-                path=(array, n - 1, part),
-                kind=kind,
-                detail_field=array,
-            )
-
 
 FIELDS = (
-    sent("last_name", "Nom", "Nom de famille", "Surname", example="Girard", holds="name"),
-    sent("first_name", "Prénom", "Given name", example="Élodie", holds="name"),
-    sent("type", "Type", "Type de consultant", "Kind"),
+    sent("last_name", example="Girard"),
+    sent("first_name", example="Élodie"),
+    sent("type", "Type | Type de consultant | ColumnKind"),
     sent("affinity", "Affinité", example="3"),
-    sent("rate", "Tarif", "Taux journalier", "TJM", "Daily rate", example="550,50"),
+    sent("rate", "Tarif | Taux journalier | TJM | Daily rate", example="550,50"),
     sent(
         "availability_date",
-        "Date de disponibilité",
-        "Disponible le",
-        "Available from",
+        "Date de disponibilité | Disponible le | Available from",
         example="31/08/2026",
     ),
-    sent("birth_year", "Année de naissance", "Year of birth", example="1988"),
-    sent("work_start_year", "Année de début d'activité", "Début de carrière"),
-    sent("professional_profile", "Profil professionnel", "Profil", "Profile"),
-    *_array("skills", "Compétence", SKILL, SKILLS),
-    *_array("languages", "Langue", LANGUAGE, LANGUAGES),
-    sent("address", "Adresse", "Street", example="12 rue de l'Église"),
-    sent("postal_code", "Code postal", "CP", "Zip code", example="01000", holds="postal_code"),
-    sent("city", "Ville", "Town", example="Bourg-en-Bresse"),
-    sent("country", "Pays", example="FR"),
-    sent("phone_number", "Téléphone", "Téléphone fixe", "Phone", holds="phone"),
-    sent(
-        "phone_mobile_number",
-        "Mobile",
-        "Portable",
-        "Téléphone mobile",
-        "Mobile phone",
-        example="+33 6 00 00 00 01",
-        holds="phone",
-    ),
-    sent(
-        "email",
-        "E-mail",
-        "Adresse e-mail",
-        "Courriel",
-        "Mail",
-        "E-mail address",
-        example="elodie.girard@indep.example",
-        holds="email",
-    ),
-    sent("no_emails", "Pas d'e-mails", "Sans e-mails"),
-    sent("no_sms", "Pas de SMS", "Sans SMS"),
-    sent("id_client", "Id client", "N° client", "Client"),
-    sent("notes", "Notes", "Commentaires", "Remarks"),
-    *(sent(f"custom{n}", f"Champ libre {n}", f"Libre {n}") for n in range(1, 6)),
+    sent("birth_year", "Année de naissance | Year of birth", example="1988"),
+    sent("work_start_year", "Année de début d'activité | Début de carrière"),
+    sent("professional_profile", "Profil professionnel | Profil | Profile"),
+    *sent.array("skills", "Compétence", SKILL, SKILLS),
+    *sent.array("languages", "Langue", LANGUAGE, LANGUAGES),
+    sent("address"),
+    sent("postal_code"),
+    sent("city"),
+    sent("country"),
+    sent("phone_number"),
+    sent("phone_mobile_number"),
+    sent("email", example="elodie.girard@indep.example"),
+    sent("no_emails", "Pas d'e-mails | Sans e-mails"),
+    sent("no_sms", "Pas de SMS | Sans SMS"),
+    sent("id_client"),
+    sent("notes"),
+    *(sent(f"custom{n}", f"Champ libre {n} | Libre {n}") for n in range(1, 6)),
 )

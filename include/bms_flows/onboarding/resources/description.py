@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -11,8 +11,11 @@ from typing import Any, Final, Literal
 
 from bms.records import Record, described
 
-Kind = Literal["text", "integer", "decimal", "boolean", "date", "integers"]
+ColumnKind = Literal["text", "integer", "decimal", "boolean", "date", "integers"]
 """Type of a field; `integers` are whole numbers separated by `|`."""
+
+Holds = Literal["code", "email", "name", "number", "percent", "phone", "postal_code"]
+"""What texts of a field are: how they are checked and compared."""
 
 Value = str | int | Decimal | bool | date | tuple[int, ...]
 """Value of a cell, by the kind of its field."""
@@ -30,14 +33,12 @@ class Field:
     """
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     path: tuple[str | int, ...]
     aliases: tuple[str, ...]
     example: str = ""
     detail_field: str | None = None
-    holds: Literal["code", "email", "name", "number", "percent", "phone", "postal_code"] | None = (
-        None
-    )
+    holds: Holds | None = None
 
     @property
     def label(self) -> str:
@@ -45,7 +46,7 @@ class Field:
         return self.aliases[0] if self.aliases else self.name
 
 
-KINDS: Final[Mapping[str, Kind]] = {
+KINDS: Final[Mapping[str, ColumnKind]] = {
     "text": "text",
     "integer": "integer",
     "amount": "decimal",
@@ -53,7 +54,35 @@ KINDS: Final[Mapping[str, Kind]] = {
     "day": "date",
     "nested": "integers",
 }
-"""Kind of a column by that of the record's field."""
+"""ColumnKind of a column by that of the record's field."""
+
+
+SHARED: Final[Mapping[str, tuple[str, str]]] = {
+    "last_name": ("Nom | Nom de famille | Surname", "Lefèvre"),
+    "first_name": ("Prénom | Given name", "Aurélie"),
+    "address": ("Adresse | Street", "12 rue de l'Église"),
+    "postal_code": ("Code postal | CP | Zip code", "01000"),
+    "city": ("Ville | Town", "Bourg-en-Bresse"),
+    "country": ("Pays", "FR"),
+    "phone_number": ("Téléphone | Téléphone fixe | Phone", ""),
+    "phone_mobile_number": (
+        "Mobile | Portable | Téléphone mobile | Mobile phone",
+        "+33 6 00 00 00 01",
+    ),
+    "email": ("E-mail | Adresse e-mail | Courriel | Mail | E-mail address", ""),
+    "notes": ("Notes | Commentaires | Remarks", ""),
+    "id_client": ("Id client | N° client | Client", ""),
+}
+"""Headers and example of the columns that several resources have."""
+HOLDS: Final[Mapping[str, Holds]] = {
+    "email": "email",
+    "phone": "phone",
+    "fax": "phone",
+    "postal_code": "postal_code",
+    "last_name": "name",
+    "first_name": "name",
+}
+"""What a text holds whose name contains one of these."""
 
 
 class Columns:
@@ -67,19 +96,49 @@ class Columns:
         self._fields = {name: each for each in fields for name in (each.name, *each.aliases)}
 
     def __call__(
-        self, name: str, *headers: str, kind: Kind | None = None, example: str = "", **given: Any
+        self, name: str, headers: str | None = None, *, kind: ColumnKind | None = None, **given: Any
     ) -> Field:
-        """Return a column; unless `path` says otherwise, it is a field of the body's first level."""
+        """Return a column with headers separated by ` | `, those of `SHARED` by default.
+
+        Unless `path` says otherwise, it is a field of the body's first level. The name of a text shows
+        what it holds (`HOLDS`).
+        """
+        if headers is None:
+            headers, example = SHARED[name]
+            given = {"example": example, **given}
         returned = self._fields.get(name)
         if returned is None and kind is None:
             raise TypeError(f"{name}: the record has no such field; give its kind")
+        kind = kind or KINDS[returned.kind if returned else ""]
+        holds = (held for part, held in HOLDS.items() if part in name and kind == "text")
         given = {
+            "holds": next(holds, None),
             "path": (name,),
             "detail_field": returned.name if returned else None,
-            "kind": kind or KINDS[returned.kind if returned else ""],
+            "kind": kind,
             **given,
         }
-        return Field(name=name, aliases=headers, example=example, **given)
+        return Field(name=name, aliases=tuple(headers.split(" | ")), **given)
+
+    def array(
+        self, array: str, title: str, parts: Sequence[tuple[str, ColumnKind, str, str]], times: int
+    ) -> Iterator[Field]:
+        """Return the columns of the first objects of an array: `skill1_id` of `skills`, and so on.
+
+        Each part of an object has a name, a kind, what headers call it after the numbered title, and an
+        example.
+        """
+        returned = self._fields.get(array)
+        for n in range(1, times + 1):
+            for part, kind, labels, example in parts:
+                yield self(
+                    f"{array.removesuffix('s')}{n}_{part}",
+                    " | ".join(f"{title} {n} {each}".strip() for each in labels.split(" | ")),
+                    example=example if n == 1 else "",
+                    path=(array, n - 1, part),
+                    kind=kind,
+                    detail_field=returned.name if returned else None,
+                )
 
 
 @dataclass(frozen=True, kw_only=True)

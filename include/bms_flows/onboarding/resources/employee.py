@@ -7,13 +7,13 @@ Arrays and objects are flattened into columns: `mission1` to `mission6` form the
 """
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from bms.records import Employee
 from bms_flows.onboarding.resources.addresses import email_address
 from bms_flows.onboarding.resources.contact import person_name
-from bms_flows.onboarding.resources.description import Columns, Field, Kind, Resource
+from bms_flows.onboarding.resources.description import ColumnKind, Columns, Field, Resource
 from bms_flows.onboarding.resources.loose import loose_name
 from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, normalize, plain
 
@@ -29,36 +29,12 @@ SALARY_VARIABLES = 4
 """Number of array columns; the interface has no limit."""
 
 
-def _missions() -> tuple[Field, ...]:
-    return tuple(
-        sent(
-            f"mission{n}",
-            f"Mission {n}",
-            example="Recette client" if n == 1 else "",
-            path=("missions", f"mission{n}"),
-        )
-        for n in range(1, MISSIONS + 1)
-    )
-
-
-def _salary_variables() -> tuple[Field, ...]:
-    parts: tuple[tuple[str, Kind, str, str, str], ...] = (
-        ("type", "text", "Type", "PRIME", ""),
-        ("value", "decimal", "Montant", "1500,00", "Valeur"),
-        ("criteria", "text", "Critères", "Objectifs annuels", "Critère"),
-        ("payment_date_code", "integer", "Code date de paiement", "12", "Date de paiement"),
-    )
-    return tuple(
-        sent(
-            f"salary_variable{n}_{part}",
-            *(f"Variable {n} {word}" for word in (label, other) if word),
-            example=example if n == 1 else "",
-            path=("salary_variable", n - 1, part),
-            kind=kind,
-        )
-        for n in range(1, SALARY_VARIABLES + 1)
-        for part, kind, label, example, other in parts
-    )
+SALARY_VARIABLE: Final[Sequence[tuple[str, ColumnKind, str, str]]] = (
+    ("type", "text", "Type", "PRIME"),
+    ("value", "decimal", "Montant | Valeur", "1500,00"),
+    ("criteria", "text", "Critères | Critère", "Objectifs annuels"),
+    ("payment_date_code", "integer", "Code date de paiement | Date de paiement", "12"),
+)
 
 
 EMPLOYEE = Resource(
@@ -74,134 +50,82 @@ EMPLOYEE = Resource(
         ("end_date_trial_first_period", "end_date_trial_second_period"),
     ),
     fields=(
-        sent("id_entity", "Entité", "Id entité", "Société", "Entity", example="1"),
-        sent("salutation_code", "Civilité", "Code civilité", "Title", example="MME"),
-        sent("last_name", "Nom", "Nom de famille", "Surname", example="Lefèvre", holds="name"),
-        sent("first_name", "Prénom", "Given name", example="Aurélie", holds="name"),
-        sent("preferred_last_name", "Nom d'usage", "Nom usuel", holds="name"),
-        sent("preferred_first_name", "Prénom d'usage", "Prénom usuel", holds="name"),
+        sent("id_entity", "Entité | Id entité | Société | Entity", example="1"),
+        sent("salutation_code", "Civilité | Code civilité | Title", example="MME"),
+        sent("last_name"),
+        sent("first_name"),
+        sent("preferred_last_name", "Nom d'usage | Nom usuel"),
+        sent("preferred_first_name", "Prénom d'usage | Prénom usuel"),
         sent(
             "payroll_number",
-            "Matricule",
-            "Matricule paie",
-            "Numéro de matricule",
-            "N° matricule",
-            "Employee number",
+            "Matricule | Matricule paie | Numéro de matricule | N° matricule | Employee number",
             example="004217",
             holds="code",
         ),
         sent(
             "start_date",
-            "Date d'entrée",
-            "Date de début",
-            "Date d'embauche",
-            "Hire date",
+            "Date d'entrée | Date de début | Date d'embauche | Hire date",
             example="31/08/2026",
         ),
         sent(
             "end_date_trial_first_period",
-            "Fin de période d'essai 1",
-            "Fin de période d'essai",
+            "Fin de période d'essai 1 | Fin de période d'essai",
             example="30/11/2026",
         ),
         sent("end_date_trial_second_period", "Fin de période d'essai 2"),
-        sent("department_code", "Code département", "Département", example="ING"),
+        sent("department_code", "Code département | Département", example="ING"),
         sent("department_service", "Service", example="Ingénierie"),
-        sent("job_title", "Poste", "Fonction", "Intitulé de poste", example="Développeuse"),
-        sent("category_code", "Catégorie", "Code catégorie", example="CADRE"),
+        sent("job_title", "Poste | Fonction | Intitulé de poste", example="Développeuse"),
+        sent("category_code", "Catégorie | Code catégorie", example="CADRE"),
         sent(
-            "contract_type_code",
-            "Type de contrat",
-            "Contrat",
-            "Code type de contrat",
-            example="CDI",
+            "contract_type_code", "Type de contrat | Contrat | Code type de contrat", example="CDI"
         ),
-        sent(
-            "activity_rate",
-            "Taux d'activité",
-            "Temps de travail",
-            example="100",
-            holds="percent",
-        ),
-        sent("status_code", "Statut", "Code statut", example="TP"),
+        sent("activity_rate", "Taux d'activité | Temps de travail", example="100", holds="percent"),
+        sent("status_code", "Statut | Code statut", example="TP"),
         sent("status_position", "Position", example="2.1"),
         sent("status_factor", "Coefficient", example="115"),
-        sent("salary_base", "Salaire de base", "Salaire", kind="decimal", example="2850,50"),
-        *_salary_variables(),
-        sent("salary_other", "Autres éléments de salaire", "Autre salaire", kind="text"),
+        sent("salary_base", "Salaire de base | Salaire", kind="decimal", example="2850,50"),
+        *sent.array("salary_variable", "Variable", SALARY_VARIABLE, SALARY_VARIABLES),
+        sent("salary_other", "Autres éléments de salaire | Autre salaire", kind="text"),
         sent("skills", "Compétences", example="Python; gestion de projet"),
-        *_missions(),
+        sent("mission1", "Mission 1", example="Recette client", path=("missions", "mission1")),
+        *(
+            sent(f"mission{n}", f"Mission {n}", path=("missions", f"mission{n}"))
+            for n in range(2, MISSIONS + 1)
+        ),
         sent("address", "Adresse", example="12 rue de l'Église"),
-        sent(
-            "postal_code",
-            "Code postal",
-            "CP",
-            "Zip code",
-            example="01000",
-            holds="postal_code",
-        ),
-        sent("city", "Ville", "Town", example="Bourg-en-Bresse"),
-        sent("country", "Pays", example="FR"),
-        sent(
-            "personal_email",
-            "E-mail personnel",
-            "Courriel personnel",
-            "Mail personnel",
-            holds="email",
-        ),
+        sent("postal_code"),
+        sent("city"),
+        sent("country"),
+        sent("personal_email", "E-mail personnel | Courriel personnel | Mail personnel"),
         sent(
             "personal_mobile_phone",
-            "Mobile personnel",
-            "Portable personnel",
+            "Mobile personnel | Portable personnel",
             example="+33 6 00 00 00 01",
-            holds="phone",
         ),
-        sent(
-            "personal_landline_phone",
-            "Téléphone fixe personnel",
-            "Téléphone personnel",
-            holds="phone",
-        ),
+        sent("personal_landline_phone", "Téléphone fixe personnel | Téléphone personnel"),
         sent(
             "business_email",
-            "E-mail professionnel",
-            "Courriel professionnel",
-            "Mail professionnel",
-            "E-mail",
+            "E-mail professionnel | Courriel professionnel | Mail professionnel | E-mail",
             example="aurelie.lefevre@entreprise.example",
-            holds="email",
         ),
-        sent(
-            "business_mobile_phone",
-            "Mobile professionnel",
-            "Portable professionnel",
-            holds="phone",
-        ),
-        sent(
-            "business_landline_phone",
-            "Téléphone fixe professionnel",
-            "Téléphone professionnel",
-            holds="phone",
-        ),
-        sent("birth_date", "Date de naissance", "Né(e) le", example="17/05/1994"),
-        sent("birth_city", "Ville de naissance", "Lieu de naissance", example="Nîmes"),
+        sent("business_mobile_phone", "Mobile professionnel | Portable professionnel"),
+        sent("business_landline_phone", "Téléphone fixe professionnel | Téléphone professionnel"),
+        sent("birth_date", "Date de naissance | Né(e) le", example="17/05/1994"),
+        sent("birth_city", "Ville de naissance | Lieu de naissance", example="Nîmes"),
         sent("birth_country", "Pays de naissance", example="FR"),
         sent("nationality", "Nationalité", example="FR"),
         sent(
             "social_security_number",
-            "Numéro de sécurité sociale",
-            "N° de sécurité sociale",
-            "N° de sécu",
-            "NIR",
+            "Numéro de sécurité sociale | N° de sécurité sociale | N° de sécu | NIR",
             holds="number",
         ),
-        sent("resident_permit_number", "Numéro de titre de séjour", "Titre de séjour"),
+        sent("resident_permit_number", "Numéro de titre de séjour | Titre de séjour"),
         sent(
             "resident_permit_expiration_date",
-            "Fin de validité du titre de séjour",
-            "Expiration titre de séjour",
+            "Fin de validité du titre de séjour | Expiration titre de séjour",
         ),
-        sent("id_manager", "Id responsable", "Id manager"),
+        sent("id_manager", "Id responsable | Id manager"),
         Field(
             name="manager_payroll_number",
             kind="text",
@@ -214,26 +138,25 @@ EMPLOYEE = Resource(
             path=(),
             aliases=("E-mail du responsable", "E-mail responsable", "E-mail manager"),
         ),
-        sent("affiliated_company", "Société affiliée", "Société de rattachement"),
-        sent("is_salesperson", "Commercial", "Est commercial", example="non"),
-        sent("is_consultant", "Consultant", "Est consultant", example="oui"),
-        sent("has_timesheets", "Feuilles de temps", "Saisie des temps", example="oui"),
+        sent("affiliated_company", "Société affiliée | Société de rattachement"),
+        sent("is_salesperson", "Commercial | Est commercial", example="non"),
+        sent("is_consultant", "Consultant | Est consultant", example="oui"),
+        sent("has_timesheets", "Feuilles de temps | Saisie des temps", example="oui"),
         sent(
             "timesheets_frequency_code",
-            "Fréquence des feuilles de temps",
-            "Code fréquence des temps",
+            "Fréquence des feuilles de temps | Code fréquence des temps",
             example="1",
         ),
-        sent("emergency_contacts", "Contacts d'urgence", "Personne à prévenir"),
-        sent("meal_vouchers_count", "Nombre de tickets restaurant", "Tickets restaurant"),
-        sent("has_portal_access", "Accès au portail", "Accès portail", example="oui"),
-        sent("exclude_from_directory", "Exclu de l'annuaire", "Hors annuaire"),
+        sent("emergency_contacts", "Contacts d'urgence | Personne à prévenir"),
+        sent("meal_vouchers_count", "Nombre de tickets restaurant | Tickets restaurant"),
+        sent("has_portal_access", "Accès au portail | Accès portail", example="oui"),
+        sent("exclude_from_directory", "Exclu de l'annuaire | Hors annuaire"),
         sent("has_overtime", "Heures supplémentaires"),
-        sent("use_vehicle", "Utilise un véhicule", "Véhicule"),
-        sent("vehicle_type_code", "Type de véhicule", "Code type de véhicule"),
-        sent("vehicle_tax_horsepower_code", "Puissance fiscale", "Code puissance fiscale"),
-        sent("vehicle_registration_number", "Immatriculation", "Plaque d'immatriculation"),
-        sent("vehicle_price_per_km", "Prix au km", "Indemnité kilométrique"),
+        sent("use_vehicle", "Utilise un véhicule | Véhicule"),
+        sent("vehicle_type_code", "Type de véhicule | Code type de véhicule"),
+        sent("vehicle_tax_horsepower_code", "Puissance fiscale | Code puissance fiscale"),
+        sent("vehicle_registration_number", "Immatriculation | Plaque d'immatriculation"),
+        sent("vehicle_price_per_km", "Prix au km | Indemnité kilométrique"),
     ),
 )
 """The required fields are our assumption and configurable; the interface shows none."""

@@ -8,13 +8,13 @@ record with the row's name only is a possible match, because a service may store
 it was sent.
 """
 
-import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from bms_flows.onboarding.resources.match_rules import Trust
+from bms_flows.runtime.digests import content_digest
 
 NAME: Final = "name"
 """The comparison field of a person's name, in every resource."""
@@ -45,8 +45,7 @@ class ServiceRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def fingerprint(self) -> int:
         """A hash of the digests by which the record is found and compared."""
         content = [self.key, self.other_digests, sorted(self.comparison_fields.items())]
-        digest = hashlib.blake2b(msgspec.json.encode(content), digest_size=4).digest()
-        return int.from_bytes(digest)
+        return int.from_bytes(content_digest(msgspec.json.encode(content), size=4))
 
     def __repr__(self) -> str:
         return f"ServiceRecord({self.remote_id})"

@@ -3,7 +3,6 @@
 The ledger stores digests of keys, so it can compare rows without storing personal data.
 """
 
-import hashlib
 import importlib.metadata
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,6 +16,7 @@ import msgspec
 import phonenumbers
 
 from bms.dates import parse_date
+from bms_flows.runtime.digests import content_digest
 
 _KEYS: Final = "4"
 """Version of the match keys; raise it when they change within a release."""
@@ -161,4 +161,4 @@ def _forms(read: str | Collection[str] | None) -> Collection[str]:
 
 
 def _digest(parts: Sequence[str | None]) -> str:
-    return hashlib.blake2b(msgspec.json.encode(parts), digest_size=16).hexdigest()
+    return content_digest(msgspec.json.encode(parts)).hex()

@@ -1,6 +1,5 @@
 """Employees, contacts and consultants in the service: list, read, create (operations 2 to 4, 6 to 11)."""
 
-import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -29,6 +28,7 @@ from bms_flows.onboarding.resources.remote import (
 )
 from bms_flows.onboarding.resources.snapshot import ServiceLists, listed
 from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.runtime.digests import content_digest
 from bms_flows.runtime.list_reader import ListReader
 from bms_flows.runtime.list_snapshot import KeyedRows, ListOrder, ListSnapshot
 from bms_flows.runtime.new_rows import new_rows
@@ -166,7 +166,7 @@ class ServiceRemote:
         page.require_all()  # a row without its key may be the expected record
         found = []
         for item in page:
-            mark = hashlib.blake2b(msgspec.json.encode(item), digest_size=16).digest()
+            mark = content_digest(msgspec.json.encode(item))
             # Lists are read more than once; reuse the records of unchanged items.
             if (name, mark) not in self._seen:
                 self._seen[name, mark] = self._known(item, name)

@@ -22,7 +22,8 @@ from bms_flows.onboarding.sending.breaker import CircuitBreaker, CreatesPaused
 from bms_flows.onboarding.sending.clock import boot_time
 from bms_flows.onboarding.sending.group_commit import GroupCommit
 from bms_flows.onboarding.sending.send import RowSender, WorkerPool
-from bms_flows.onboarding.sending.service_check import Rows, ServiceCheck
+from bms_flows.onboarding.sending.service_check import ServiceCheck
+from bms_flows.onboarding.sending.verdicts import RowBodies
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_warehouse.locks import Busy
 
@@ -58,7 +59,7 @@ class Applier:
     async def apply(self, rows: Sequence[int]) -> dict[State, int]:
         """Process `rows` in order; return the number of rows by state.
 
-        Rows whose manager does not exist yet stay READY. Raises `Busy` if another task holds some
+        RowBodies whose manager does not exist yet stay READY. Raises `Busy` if another task holds some
         rows, and the client's error if the service is not reachable.
         """
         async with self._leased(rows):
@@ -109,7 +110,7 @@ class Applier:
             else:
                 return None
 
-    async def _check(self, service: ServiceCheck, rows: Rows) -> None:
+    async def _check(self, service: ServiceCheck, rows: RowBodies) -> None:
         """Check rows before sending; wait if the lists are incomplete."""
         if not await service.before_sending(rows):
             await self.sleep(self.settings.settle_s)

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final, Self
 
 from bms_flows.onboarding.ledger.entry import Entry
-from bms_flows.onboarding.ledger.store import Ledger, RemoteIdConflict, Step
+from bms_flows.onboarding.ledger.store import Ledger, NextTransition, RemoteIdConflict
 
 LINGER_S: Final = 0.005
 """Seconds that a request waits for others, unless `enough` are waiting."""
@@ -26,7 +26,7 @@ class GroupCommit:
     def __init__(self, ledger: Ledger, enough: int) -> None:
         self._ledger = ledger
         self._enough = enough
-        self._waiting: dict[int, tuple[Step, asyncio.Future[Entry | None]]] = {}
+        self._waiting: dict[int, tuple[NextTransition, asyncio.Future[Entry | None]]] = {}
         self._writer: asyncio.Task[None] | None = None
         self._reader: asyncio.Task[datetime] | None = None
         self._reading = asyncio.Lock()
@@ -42,7 +42,7 @@ class GroupCommit:
         async with self._reading:
             pass
 
-    async def change(self, row: int, step: Step) -> Entry | None:
+    async def change(self, row: int, step: NextTransition) -> Entry | None:
         """Commit the transition `step` of a row; return the row, or None if the transition is not allowed.
 
         Raises `RemoteIdConflict` and the errors of the ledger.
@@ -86,7 +86,7 @@ class GroupCommit:
                     done.set_result(found)
 
     async def _change(
-        self, group: Mapping[int, tuple[Step, asyncio.Future[Entry | None]]]
+        self, group: Mapping[int, tuple[NextTransition, asyncio.Future[Entry | None]]]
     ) -> dict[int, Entry | RemoteIdConflict | None]:
         """Commit a group in one transaction; on a remote id conflict, each row in a separate transaction."""
         steps = {row: step for row, (step, _) in group.items()}

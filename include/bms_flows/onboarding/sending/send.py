@@ -18,7 +18,7 @@ from bms.errors import (
 )
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import BootTime, Entry
-from bms_flows.onboarding.ledger.store import RemoteIdConflict, Step
+from bms_flows.onboarding.ledger.store import NextTransition, RemoteIdConflict
 from bms_flows.onboarding.resources.remote import Created, IdUnconfirmed, NotSent, Remote
 from bms_flows.onboarding.sending.breaker import CircuitBreaker, CreatesPaused, Permit
 from bms_flows.onboarding.sending.clock import boot_time
@@ -115,7 +115,7 @@ class RowSender:
             step = partial(transitions.record_returned_id, attempt=attempt, remote_id=remote_id)
             await record(lambda entry, _: step(entry))
 
-        def outcome(reason: str) -> Step:
+        def outcome(reason: str) -> NextTransition:
             unknown = self._ambiguous(attempt, reason, returned_id)
             return unknown if sent else _withdrawn(attempt, reason)
 
@@ -138,7 +138,7 @@ class RowSender:
             await self._confirm(intended, made)
         return None
 
-    async def _record(self, intended: Entry, step: Step) -> Entry | None:
+    async def _record(self, intended: Entry, step: NextTransition) -> Entry | None:
         """Commit an outcome of an attempt, also in a ledger that lost the attempt's intent."""
         return await self.commits.change(
             intended.id,
@@ -180,7 +180,7 @@ class RowSender:
         await record(_withdrawn(attempt, type(error).__name__))
         return CreatesRefused(error) if own else error
 
-    def _ambiguous_error(self, attempt: int, error: AmbiguousWrite) -> Step:
+    def _ambiguous_error(self, attempt: int, error: AmbiguousWrite) -> NextTransition:
         if error.status not in UNAVAILABLE:
             returned_id = error.remote_id if isinstance(error, IdUnconfirmed) else None
             return self._ambiguous(attempt, error.reason.replace(" ", "_"), returned_id)
@@ -192,7 +192,7 @@ class RowSender:
         reason: str,
         returned_id: str | None = None,
         outage: timedelta | None = None,
-    ) -> Step:
+    ) -> NextTransition:
         return lambda entry, now: transitions.mark_ambiguous(
             entry,
             attempt=attempt,
@@ -225,7 +225,7 @@ class RowSender:
             )
 
 
-def _withdrawn(attempt: int, reason: str) -> Step:
+def _withdrawn(attempt: int, reason: str) -> NextTransition:
     return lambda entry, _: transitions.withdraw(entry, attempt=attempt, reason=reason)
 
 

@@ -1,10 +1,8 @@
 """Check of ledger rows against the service, before a POST and after an ambiguous outcome.
 
-One refresh of the lists serves all rows of a chunk. A row is compared with records that are new or
-changed since its own snapshot; the planner compared it with all older records.
+One refresh of the lists serves all rows of a chunk.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -13,32 +11,22 @@ from typing import Any
 import msgspec
 
 from bms_flows.onboarding.ledger import transitions
-from bms_flows.onboarding.ledger.entry import EXISTED, LISTS_INCOMPLETE, BootTime, Entry, State
-from bms_flows.onboarding.ledger.store import Ledger, RemoteIdConflict, Step
-from bms_flows.onboarding.planning.matching import by_rules
+from bms_flows.onboarding.ledger.entry import LISTS_INCOMPLETE, BootTime, Entry, State
+from bms_flows.onboarding.ledger.store import Ledger, NextTransition, RemoteIdConflict
 from bms_flows.onboarding.resources.evidence import (
-    NAME,
     Ambiguous,
-    ExpectedRecord,
     Found,
     NothingFound,
-    ServiceRecord,
     Verdict,
     agreeing,
     contradicted,
-    resolve,
 )
-from bms_flows.onboarding.resources.match_rules import MatchRule, rules_version
+from bms_flows.onboarding.resources.match_rules import rules_version
 from bms_flows.onboarding.resources.remote import Remote, require_scopes
 from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_flows.onboarding.sending import absence
+from bms_flows.onboarding.sending.verdicts import RowBodies, verdicts
 from bms_flows.onboarding.settings import OnboardingSettings
-
-Rows = Mapping[int, tuple[Entry, Mapping[str, Any]]]
-"""Ledger rows with their creation bodies, by number."""
-ByDigest = Mapping[str, Sequence[ServiceRecord]]
-MatchRules = Mapping[str, MatchRule]
-ComparisonFields = Mapping[str, str | None]
 
 
 class CheckTooSlow(Exception):
@@ -74,7 +62,7 @@ class ServiceCheck:
         self._stored_scopes = set[Any]()
         """Scopes of the stored snapshots: records of all of them are compared."""
 
-    async def before_sending(self, rows: Rows) -> bool:
+    async def before_sending(self, rows: RowBodies) -> bool:
         """Check READY rows: adopt existing records, send possible matches to review.
 
         The remaining rows may be sent within `check_max_age`. False if the lists lack records that the
@@ -118,7 +106,7 @@ class ServiceCheck:
         checked = partial(transitions.record_check, owner=self._owner, checked_at=shown.taken_at)
         await self._ledger.change(rows, lambda entry, _: checked(entry))
 
-    async def by_returned_ids(self, rows: Rows) -> Rows:
+    async def by_returned_ids(self, rows: RowBodies) -> RowBodies:
         """Settle UNKNOWN rows whose returned id is now readable; return the remaining rows."""
         return {
             number: (entry, body)
@@ -152,7 +140,7 @@ class ServiceCheck:
             return True
         return False  # a truncated id may be the id of another record: the lists may show the row's
 
-    async def after_sending(self, rows: Rows) -> None:
+    async def after_sending(self, rows: RowBodies) -> None:
         """Settle UNKNOWN rows, all of them due, by the current lists."""
         rows = await self.by_returned_ids(rows)
         if not rows:
@@ -177,13 +165,13 @@ class ServiceCheck:
             step = self._empty_lookup(shown.taken_at, clock, code)
             await self._ledger.change([number], step)
 
-    def _empty_lookup(self, at: datetime, clock: BootTime, doubt: str | None) -> Step:
+    def _empty_lookup(self, at: datetime, clock: BootTime, doubt: str | None) -> NextTransition:
         owner, settle = self._owner, self._settings.settle
         return lambda entry, _: transitions.record_empty_lookup(
             entry, owner=owner, started_at=at, clock=clock, settle=settle, doubt=doubt
         )
 
-    async def _incomplete(self, rows: Rows, shown: ServiceLists) -> bool:
+    async def _incomplete(self, rows: RowBodies, shown: ServiceLists) -> bool:
         """Return whether the lists lack records of the rows' snapshots, or of confirmed creates."""
         clock = self._clock()
         settled = clock.seconds - self._settings.settle_s
@@ -206,11 +194,11 @@ class ServiceCheck:
             explained += remote_id in lacking
         return absence.lacks_most(len(lacking) - explained, len(earlier))
 
-    async def _refreshed(self, rows: Rows) -> tuple[ServiceLists, timedelta]:
+    async def _refreshed(self, rows: RowBodies) -> tuple[ServiceLists, timedelta]:
         shown = await self._refresh(rows)
         return shown, await self._ledger.now() - shown.taken_at
 
-    async def _refresh(self, rows: Rows) -> ServiceLists:
+    async def _refresh(self, rows: RowBodies) -> ServiceLists:
         """Return a snapshot that starts now and contains what is new since the rows' own snapshots."""
         at = await self._ledger.now()
         wanted = {entry.snapshot_id for entry, _ in rows.values()}
@@ -234,105 +222,8 @@ class ServiceCheck:
             self._current = await self._remote.refresh(base, at)
         return self._current
 
-    async def _verdicts(self, rows: Rows, shown: ServiceLists) -> dict[int, Verdict]:
-        identity = self._remote.identity
-        new = {
-            each: _indexed(shown.new_since(self._earlier[each]))
-            for each in {entry.snapshot_id for entry, _ in rows.values()}
-        }
-        rules = {number: identity.rules_by_digest(body) for number, (_, body) in rows.items()}
-        fields = {number: identity.comparison_digests(body) for number, (_, body) in rows.items()}
-        namesakes = await self._namesakes(rows, new, fields)
-        nearby = {
-            number: _matching(new[entry.snapshot_id], rules[number]) + namesakes.get(number, [])
-            for number, (entry, _) in rows.items()
-        }
-        owners = await self._ledger.owners({k.remote_id for each in nearby.values() for k in each})
-        siblings = await self._ledger.by_key(set(owners.values())) if owners else {}
-        found: dict[int, Verdict] = {}
-        for number, (entry, _) in rows.items():
-            candidates = [
-                known
-                for known in nearby[number]
-                if known.remote_id not in entry.dismissed
-                and not _distinct(entry, siblings.get(owners.get(known.remote_id, "")))
-            ]
-            claimed = {
-                known.remote_id
-                for known in candidates
-                if owners.get(known.remote_id, entry.key) != entry.key
-            }
-            if entry.unsent:
-                found[number] = self._unsent(rules[number], fields[number], candidates)
-            else:
-                found[number] = self._sent(
-                    entry, rules[number], fields[number], candidates, claimed
-                )
-        return found
-
-    async def _namesakes(
-        self,
-        rows: Rows,
-        new: Mapping[int | None, ByDigest],
-        fields: Mapping[int, ComparisonFields],
-    ) -> dict[int, list[ServiceRecord]]:
-        """Return, for rows that were sent, the new records with the row's name and no key of another row."""
-        found = {
-            number: list(new[entry.snapshot_id].get(fields[number].get(NAME) or "", ()))
-            for number, (entry, _) in rows.items()
-            if not entry.unsent and self._earlier[entry.snapshot_id] is not None
-        }
-        keys = {known.key for each in found.values() for known in each if known.key}
-        others = await self._ledger.by_key(keys) if keys else {}
-        return {
-            number: [known for known in each if known.key not in others]
-            for number, each in found.items()
-        }
-
-    def _sent(
-        self,
-        entry: Entry,
-        rules: MatchRules,
-        comparison_fields: ComparisonFields,
-        nearby: Sequence[ServiceRecord],
-        claimed: Collection[str],
-    ) -> Verdict:
-        """Decide which of the matching records, if any, a POST of the row made."""
-        earlier = self._earlier[entry.snapshot_id]
-        expected = ExpectedRecord(
-            key=entry.key,
-            comparison_fields=comparison_fields,
-            digests=rules.keys(),
-            trust=rules[entry.key].trust if entry.key in rules else "never",
-        )
-        return resolve(
-            expected,
-            nearby,
-            claimed=claimed,
-            changed={k.remote_id for k in nearby if earlier and earlier.contains(k.remote_id)},
-        )
-
-    def _unsent(
-        self,
-        rules: MatchRules,
-        comparison_fields: ComparisonFields,
-        nearby: Sequence[ServiceRecord],
-    ) -> Verdict:
-        """Decide like the planner whether a matching record is the row's."""
-        match = by_rules(_indexed(nearby), rules, comparison_fields, but=())
-        if match.known is not None and match.known.deleted:
-            return Ambiguous((match.known.remote_id,), "candidate_deleted")
-        if match.known is not None and contradicted(
-            comparison_fields, match.known.comparison_fields
-        ):
-            return Ambiguous((match.known.remote_id,), "same_key_other_data")
-        if match.known is not None:
-            return Found(
-                match.known, (EXISTED, *agreeing(comparison_fields, match.known.comparison_fields))
-            )
-        if match.reason is not None:
-            return Ambiguous(match.candidates, match.reason)
-        return NothingFound()
+    async def _verdicts(self, rows: RowBodies, shown: ServiceLists) -> dict[int, Verdict]:
+        return await verdicts(self._ledger, self._remote.identity, rows, self._earlier, shown)
 
     async def _record(self, number: int, verdict: Found | Ambiguous) -> None:
         """Commit the transition for a verdict."""
@@ -343,7 +234,7 @@ class ServiceCheck:
             conflict = Ambiguous(candidates, "found_for_another_row")
             await self._ledger.change([number], self._step(conflict))
 
-    def _step(self, verdict: Found | Ambiguous) -> Step:
+    def _step(self, verdict: Found | Ambiguous) -> NextTransition:
         owner = self._owner
         match verdict:
             case Found(known, evidence):
@@ -364,14 +255,6 @@ class ServiceCheck:
                 )
 
 
-def _distinct(entry: Entry, owner: Entry | None) -> bool:
-    """Return whether a reviewer decided that a row and the row that owns a record are different."""
-    if owner is None or owner.key == entry.key:
-        return False
-    released = entry.key in owner.alike and "decided" not in owner.evidence
-    return released or owner.key in entry.alike
-
-
 def _returned(entry: Entry) -> tuple[str, ...]:
     """Return the id that the last POST returned, unless a reviewer decided against it."""
     returned_id = entry.returned_id
@@ -386,17 +269,3 @@ def _earliest(snapshots: Sequence[ServiceLists | None]) -> ServiceLists | None:
     known.sort(key=lambda each: each.taken_at, reverse=True)
     lists = {name: state for each in known for name, state in each.lists.items()}
     return msgspec.structs.replace(known[-1], lists=lists)
-
-
-def _matching(new: ByDigest, digests: Collection[str]) -> list[ServiceRecord]:
-    found = {known.remote_id: known for digest in digests for known in new.get(digest, ())}
-    return list(found.values())
-
-
-def _indexed(records: Collection[ServiceRecord]) -> ByDigest:
-    by_digest: dict[str, list[ServiceRecord]] = defaultdict(list)
-    for known in records:
-        names = {known.comparison_fields.get(NAME)}
-        for digest in {known.key, *known.other_digests, *names} - {None}:
-            by_digest[digest or ""].append(known)
-    return by_digest

@@ -8,7 +8,7 @@ import pytest
 
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import BootTime, Entry, State
-from bms_flows.onboarding.ledger.store import RemoteIdConflict, Step
+from bms_flows.onboarding.ledger.store import NextTransition, RemoteIdConflict
 from bms_flows.onboarding.sending.group_commit import GroupCommit
 from proofs.simulation.clock import now, play
 from proofs.simulation.ledger import MemoryLedger
@@ -29,19 +29,19 @@ class Counting(MemoryLedger):
             checked = transitions.record_check(claimed.entry, owner="me", checked_at=now())
             self.rows[row] = checked.entry
 
-    async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
+    async def change(self, ids: Collection[int], step: NextTransition) -> dict[int, Entry]:
         self.commits.append(sorted(ids))
         await asyncio.sleep(1)
         return await super().change(ids, step)
 
 
-def intend() -> Step:
+def intend() -> NextTransition:
     return lambda entry, at: transitions.intend(
         entry, owner="me", now=at, clock=BootTime("b", 0), in_flight=HOUR, max_age=HOUR
     )
 
 
-def answered(remote_id: str) -> Step:
+def answered(remote_id: str) -> NextTransition:
     return lambda entry, _: transitions.confirm(
         entry, attempt=1, remote_id=remote_id, number=1, standby=None
     )
@@ -113,7 +113,7 @@ def test_an_id_returned_for_two_rows_stops_only_the_second() -> None:
 
 def test_an_error_of_the_ledger_reaches_every_waiter_and_the_next_commit_works() -> None:
     class Failing(Counting):
-        async def change(self, ids: Collection[int], step: Step) -> dict[int, Entry]:
+        async def change(self, ids: Collection[int], step: NextTransition) -> dict[int, Entry]:
             if not self.commits:
                 self.commits.append([])
                 raise ConnectionError
