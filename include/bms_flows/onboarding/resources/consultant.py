@@ -76,7 +76,7 @@ LANGUAGE: Final[Sequence[tuple[str, ColumnKind, str, str]]] = (
 FIELDS = (
     sent("last_name", example="Girard"),
     sent("first_name", example="Élodie"),
-    sent("type", "Type | Type de consultant | ColumnKind"),
+    sent("type", "Type | Type de consultant | Kind"),
     sent("affinity", "Affinité", example="3"),
     sent("rate", "Tarif | Taux journalier | TJM | Daily rate", example="550,50"),
     sent(
