@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from bms_warehouse.resources import EMPLOYEE, RESOURCES, ResourceDescription
+from bms_warehouse.resources import (
+    CONSULTANT,
+    CONTACT,
+    EMPLOYEE,
+    RESOURCES,
+    ResourceDescription,
+)
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,13 @@ _MIRROR_PROCESS: Final = (
 MIRRORS: Final = {f"{each.name}_sync": each for each in RESOURCES if each.schedule}
 """Resources whose DAG is made from the description, by DAG id."""
 
+CREATIONS: Final = {
+    "employee_onboarding": EMPLOYEE,
+    "contact_creation": CONTACT,
+    "consultant_creation": CONSULTANT,
+}
+"""Resources that a DAG creates from dropped files, by DAG id."""
+
 
 def _mirror(resource: ResourceDescription, dag_id: str) -> Flow:
     """Return the row of a mirrored resource."""
@@ -99,26 +112,15 @@ _ROWS = (
     ),
     *(_mirror(resource, dag_id) for dag_id, resource in MIRRORS.items()),
     _mirror(EMPLOYEE, "employee_directory"),
-    Flow(
-        dag_id="employee_onboarding",
-        title="New employees",
-        unpause_group="onboarding",
-        creates="employee",
-        steps=CREATION_STEPS,
-    ),
-    Flow(
-        dag_id="contact_creation",
-        title="New contacts",
-        unpause_group="onboarding",
-        creates="contact",
-        steps=CREATION_STEPS,
-    ),
-    Flow(
-        dag_id="consultant_creation",
-        title="New consultants",
-        unpause_group="onboarding",
-        creates="consultant",
-        steps=CREATION_STEPS,
+    *(
+        Flow(
+            dag_id=dag_id,
+            title=f"New {resource.plural}",
+            unpause_group="onboarding",
+            creates=resource.name,
+            steps=CREATION_STEPS,
+        )
+        for dag_id, resource in CREATIONS.items()
     ),
     Flow(
         dag_id="inbox_dispatch",

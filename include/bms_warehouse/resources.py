@@ -11,11 +11,11 @@ from typing import Final, Literal
 from bms.endpoints import BY_NAME, BY_OPERATION, Param
 from bms.records.declaration import Described, Record, described
 
-Kind = Literal["bigint", "boolean", "date", "json", "numeric", "text", "time"]
-Column = tuple[str, Kind, str]
+ColumnKind = Literal["bigint", "boolean", "date", "json", "numeric", "text", "time"]
+Column = tuple[str, ColumnKind, str]
 """Name of a field of the service, kind of its column, and its meaning."""
 
-KINDS: Final[Mapping[str, Kind]] = {
+KINDS: Final[Mapping[str, ColumnKind]] = {
     "integer": "bigint",
     "boolean": "boolean",
     "amount": "numeric",
@@ -32,7 +32,7 @@ def column(field: Described) -> Column:
 
 
 @dataclass(frozen=True)
-class Flag:
+class ListFlag:
     """A column that records whether a filtered list contains the row."""
 
     name: str
@@ -55,7 +55,7 @@ class ResourceDescription:
     """Values of `filter` that a run may use instead, to read some of the rows."""
     deleted_filter: str | None = None
     """Value of `filter` that requests deleted rows."""
-    flags: Sequence[Flag] = ()
+    flags: Sequence[ListFlag] = ()
     has_detail: bool = True
     """Whether an operation reads one record; if not, a complete run alone proves a removal."""
     schedule: str | None = None
@@ -192,7 +192,7 @@ CONTACT: Final = ResourceDescription(
     other_filters=("ACTIVE", "ASSIGNED", "DELETED"),
     deleted_filter="DELETED",
     flags=(
-        Flag(
+        ListFlag(
             "_assigned",
             "ASSIGNED",
             "Whether the list with filter=ASSIGNED contains the contact; null until a run reads "
@@ -214,8 +214,10 @@ EMPLOYEE: Final = ResourceDescription(
     plural="employees",
     filter="ALL",
     flags=(
-        Flag("_standby", "STANDBY", "Whether the list with filter=STANDBY contains the employee."),
-        Flag("_former", "FORMER", "Whether the list with filter=FORMER contains the employee."),
+        ListFlag(
+            "_standby", "STANDBY", "Whether the list with filter=STANDBY contains the employee."
+        ),
+        ListFlag("_former", "FORMER", "Whether the list with filter=FORMER contains the employee."),
     ),
 )
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, DATERANGE, JSONB
 from sqlalchemy.types import TypeEngine
 
-from bms_warehouse.resources import Kind
+from bms_warehouse.resources import ColumnKind
 
 SCHEMA = "bms"
 
@@ -50,7 +50,7 @@ TIMESTAMP = DateTime(timezone=True)
 
 TEXT = Text()
 BIGINT = BigInteger()
-TYPES: Final[dict[Kind, TypeEngine[Any]]] = {
+TYPES: Final[dict[ColumnKind, TypeEngine[Any]]] = {
     "bigint": BIGINT,
     "boolean": Boolean(),
     "date": Date(),
