@@ -5,19 +5,20 @@
 
 import asyncio
 import random
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import date
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 from bms.concurrency import ConcurrencyLimiter
 from bms.counters import Counters
 from bms.created import read_created_employee, read_created_id
 from bms.decoding import RecordReader
-from bms.endpoints import BY_NAME, BY_OPERATION, Endpoint, InvoiceLanguage
-from bms.errors import AmbiguousWrite
+from bms.endpoints import BY_NAME, BY_OPERATION, ENDPOINTS, Endpoint, InvoiceLanguage
+from bms.errors import AmbiguousWrite, BmsError
 from bms.operations import list_query, path_values, with_operations
 from bms.responses import Access
 from bms.sender import Decode, Query, Sender
@@ -31,13 +32,16 @@ else:
 
 T = TypeVar("T")
 
+PATH: Final = re.compile(r"/(?!/)[^?#{}\\\s]*")
+
 
 @with_operations
 class Client(Operations):
     """Client of the service; an async context manager for one event loop.
 
     The token stays in this object. `on_token` is awaited with each new token before its first use,
-    so that the caller can mask it in logs. Clients that share a `limiter` share its limit; by
+    so that the caller can mask it in logs. `advise` returns what each error's text says at its end:
+    where the request went and what to check. Clients that share a `limiter` share its limit; by
     default, each client has one of the settings' `concurrency`. Tests replace `clock` (Unix
     time), `sleep` and `random`.
 
@@ -61,6 +65,7 @@ class Client(Operations):
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         random: Callable[[], float] = random.random,
         on_token: Callable[[str], Awaitable[None]] | None = None,
+        advise: Callable[[BmsError], str] | None = None,
     ) -> None:
         self.settings = settings
         self.counters = Counters() if counters is None else counters
@@ -74,6 +79,8 @@ class Client(Operations):
             on_token=on_token,
             ambiguous=self.ambiguous,
         )
+        if advise is not None:
+            self._sender.advise = advise
         self._readers: dict[str, RecordReader[Any]] = {
             name: RecordReader(BY_NAME[name], record) for name, record in BY_OPERATION.items()
         }
@@ -123,6 +130,19 @@ class Client(Operations):
         return await self._sender.raw(
             endpoint, values=values, query=query, authenticate=authenticate
         )
+
+    async def get(self, path: str, query: Query | None = None, *, check: bool = True) -> Response:
+        """Return the undecoded response to a GET of any path below the base URL.
+
+        For what the operations leave out. Token, retries and errors are those of the operations; if
+        `path` is one of theirs, so is the scope check. Without `check`, a refusal (4xx) is returned.
+        """
+        if not PATH.fullmatch(path):
+            raise ValueError("path begins with one / and has no query, and ends before any #")
+        known = (each for each in ENDPOINTS if each.method == "GET" and each.matches(path))
+        scope = next((each.scope for each in known), None)
+        endpoint = Endpoint("get", "GET", path, scope)
+        return await self._sender.raw(endpoint, query=query, check=check)
 
     async def raw_token(self) -> Response:
         """Request a new token for the following requests, and return the undecoded response."""

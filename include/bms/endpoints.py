@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, get_args, get_origin
 from urllib.parse import quote
 from uuid import UUID
 
@@ -44,6 +44,12 @@ class Param:
     def required(self) -> bool:
         """Whether a request needs a value."""
         return type(None) not in get_args(self.type)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The allowed values, empty if every value is allowed."""
+        types = (self.type, *get_args(self.type))
+        return next((get_args(each) for each in types if get_origin(each) is Literal), ())
 
     @property
     def kind(self) -> str:
@@ -100,6 +106,10 @@ class Endpoint:
     def fill(self, values: Mapping[str, str | int]) -> str:
         """Return the path with its parameters filled in and quoted."""
         return self.path.format_map({name: quote(str(v), safe="") for name, v in values.items()})
+
+    def matches(self, path: str) -> bool:
+        """Return whether a path, without its query, is one of the operation."""
+        return re.fullmatch(_KEY.sub("[^/]+", self.path), path) is not None
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"

@@ -22,13 +22,14 @@ BmsError                     .endpoint (name), .status (or None), .retriable
 
 A client that opens raises `InvalidTlsFile` for a setting that names no usable file; .setting.
 
-The interface does not show error codes and error bodies, so the client reads none, and no text
-quotes a body: a text names operation, status and counts, never values.
+The interface does not show error codes and error bodies, so no text quotes a body: a text names
+operation, status, counts, and the known fields that the body of a refusal names, never values.
 `retriable`: the same call may succeed later and is safe to repeat. `retry_for_hours`: the cause may
 be an outage that lasts for hours.
 """
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from http import HTTPStatus
 from typing import ClassVar, Final
 
@@ -49,13 +50,15 @@ class BmsError(Exception):
         """Attempts of this call, without token requests."""
         self.elapsed: float | None = None
         """Seconds since the start of the call, with waits."""
+        self.advice = ""
+        """Where the request went and what to check, from the client's `advise`."""
         super().__init__(f"{endpoint}: {text}")
 
     def __str__(self) -> str:
         text = super().__str__()
-        if self.elapsed is None:
-            return text
-        return f"{text} (tries: {self.tries}, seconds: {self.elapsed:.1f})"
+        if self.elapsed is not None:
+            text = f"{text} (tries: {self.tries}, seconds: {self.elapsed:.1f})"
+        return f"{text}. {self.advice}" if self.advice else text
 
 
 class MissingScope(BmsError):
@@ -215,6 +218,9 @@ class InvalidTlsFile(ValueError):
 
 PASSING: Final = frozenset({408, 421, 423, 425})
 """Client errors of the moment or the connection: timeout, misdirected, locked, too early."""
+FIELD_NAME: Final = re.compile(rb'"(?:\w+\.)*(\w+)"')
+LONGEST_BODY: Final = 1 << 16
+"""Bytes of an error body to search."""
 RANGE_REFUSALS: Final = frozenset({400, 413, 416, 422})
 
 REFUSALS: Final[dict[int, tuple[type[BmsError], str]]] = {
@@ -237,8 +243,19 @@ def too_large(endpoint: Endpoint, limit: int) -> BmsError:
     )
 
 
-def error_for(endpoint: Endpoint, status: int, retry_after: float | None) -> BmsError | None:
-    """Return the error of a response's status, None for a 2xx.
+def named_fields(body: bytes, names: Iterable[str]) -> list[str]:
+    """Return those of `names` that are strings in the JSON of an error body, perhaps in a path.
+
+    Never returns a value: the interface does not show error bodies, which may quote the request.
+    """
+    found = {each.decode() for each in FIELD_NAME.findall(body[:LONGEST_BODY])}
+    return [name for name in dict.fromkeys(names) if name in found]
+
+
+def error_for(
+    endpoint: Endpoint, status: int, retry_after: float | None, fields: Sequence[str] = ()
+) -> BmsError | None:
+    """Return the error of a response's status, None for a 2xx; `fields` are those it refuses.
 
     The interface shows no status codes: our assumption is that they follow HTTP.
     """
@@ -249,10 +266,10 @@ def error_for(endpoint: Endpoint, status: int, retry_after: float | None) -> Bms
     if status in PASSING or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         text = f"service error ({status})"
         return ServiceUnavailable(endpoint, text, status=status, retry_after=retry_after)
-    return _refusal(endpoint, status)
+    return _refusal(endpoint, status, fields)
 
 
-def _refusal(endpoint: Endpoint, status: int) -> BmsError:
+def _refusal(endpoint: Endpoint, status: int, fields: Sequence[str]) -> BmsError:
     if status < HTTPStatus.BAD_REQUEST:
         return Redirected(endpoint, f"unexpected status ({status})", status=status)
     if endpoint.name == "request_token":
@@ -264,4 +281,6 @@ def _refusal(endpoint: Endpoint, status: int) -> BmsError:
         text = f"refused ({status}); a shorter range may succeed"
         return RangeRefused(endpoint, text, status=status)
     kind, text = REFUSALS.get(status, (Refused, f"refused ({status})"))
+    if fields:
+        text += f"; the response names the fields {', '.join(fields)}"
     return kind(endpoint, text, status=status)

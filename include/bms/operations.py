@@ -58,11 +58,16 @@ def with_operations(cls: type[C]) -> type[C]:
 def list_query(
     endpoint: Endpoint, arguments: Mapping[str, Any], *, end_inclusive: bool
 ) -> dict[str, Any]:
-    """Return the query of a request; raise `TypeError` or `ValueError` for unusable days.
+    """Return the query of a request; raise `TypeError` or `ValueError` for an unusable argument.
 
     If the service excludes the end of a range, the query names the next day.
     """
     found = dict(arguments)
+    for each in endpoint.params:
+        if each.choices and found[each.name] not in (None, *each.choices):
+            raise ValueError(
+                f"{each.name} takes {', '.join(each.choices)}, not {found[each.name]!r}"
+            )
     days = {each.name: found[each.name] for each in endpoint.params if each.type is date}
     for name, day in days.items():
         if isinstance(day, datetime):  # a subclass of date; its day depends on the time zone

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from bms.endpoints import Endpoint
+from bms.endpoints import ENDPOINTS, Endpoint
 from bms.errors import InvalidRecords
 
 R = TypeVar("R")
@@ -21,6 +21,16 @@ class Access:
 
     scopes: frozenset[str] | None
     expires_in_s: float | None
+
+    def missing(self, *operations: str) -> list[str] | None:
+        """Return the scopes that `operations` (by default, all) need and the token lacks.
+
+        None if the service does not report scopes.
+        """
+        if self.scopes is None:
+            return None
+        needed = {each.scope for each in ENDPOINTS if not operations or each.name in operations}
+        return sorted(filter(None, needed - self.scopes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

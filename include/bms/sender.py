@@ -1,7 +1,7 @@
 """Authentication, retries and decoding of requests."""
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
@@ -12,7 +12,7 @@ from bms import retry
 from bms.auth import Token, Tokens, read_token
 from bms.concurrency import ConcurrencyLimiter
 from bms.counters import Counters
-from bms.endpoints import BY_NAME, Endpoint
+from bms.endpoints import BY_NAME, BY_OPERATION, Endpoint
 from bms.errors import (
     AmbiguousWrite,
     BmsError,
@@ -21,7 +21,9 @@ from bms.errors import (
     Throttled,
     Unauthorized,
     error_for,
+    named_fields,
 )
+from bms.records import described
 from bms.responses import Access
 from bms.scopes import require_scope
 from bms.settings import SECONDS_PER_UNIT, ClientSettings
@@ -63,6 +65,8 @@ class Sender:
         self._random = random
         self._on_token = on_token
         self._ambiguous = ambiguous
+        self.advise: Callable[[BmsError], str] = lambda _: ""
+        """Returns what to add to the text of a call's error."""
         self._policy = retry.Policy(
             attempts=settings.attempts,
             backoff_cap=settings.backoff_cap,
@@ -107,7 +111,10 @@ class Sender:
             None if body is None else JSON.encode(body),
             before_send,
         )
-        return await self._send(self._auth_flow(request), partial(self._decode, endpoint, decode))
+        record = BY_OPERATION.get(f"read_{endpoint.noun}") if body else None
+        names = (*(query or {}), *(body or {}), *(described(record) if record else ()))
+        read = partial(self._decode, endpoint, decode, names)
+        return await self._send(self._auth_flow(request), read)
 
     async def raw(
         self,
@@ -116,17 +123,19 @@ class Sender:
         values: Mapping[str, str | int] | None = None,
         query: Query | None = None,
         authenticate: bool = True,
+        check: bool = False,
     ) -> Response:
         """Return the undecoded response of a request, retried only while the service is in distress.
 
-        With `authenticate`, a refused token (401) is renewed as in `request`.
+        With `authenticate`, a refused token (401) is renewed as in `request`. With `check`, raise the
+        error of every status but 2xx.
         """
         request = Request(endpoint, endpoint.fill(values or {}), _wire_query(query))
         temporary = (Throttled, ServiceUnavailable, *((Unauthorized,) if authenticate else ()))
 
         async def final(response: Response) -> Response:
-            error = self._error(endpoint, response)
-            if isinstance(error, temporary):
+            error = self._error(endpoint, response, tuple(query or ()))
+            if error is not None and (check or isinstance(error, temporary)):
                 raise error
             return response
 
@@ -190,6 +199,14 @@ class Sender:
                 refused = token
 
     async def _send(self, flow: AuthFlow, read: Callable[[Response], Awaitable[T]]) -> T:
+        """Send the requests of an auth flow; add to its error what to check."""
+        try:
+            return await self._attempts(flow, read)
+        except BmsError as error:
+            error.advice = self.advise(error)
+            raise
+
+    async def _attempts(self, flow: AuthFlow, read: Callable[[Response], Awaitable[T]]) -> T:
         """Send the requests of an auth flow until `read` accepts a response or no retry is allowed."""
         started, attempt, renewed = time.monotonic(), 1, False
         response: Response | None = None
@@ -234,9 +251,11 @@ class Sender:
         failure.tries, failure.elapsed = attempt, time.monotonic() - started
         raise failure
 
-    async def _decode(self, endpoint: Endpoint, decode: Decode[T], response: Response) -> T:
+    async def _decode(
+        self, endpoint: Endpoint, decode: Decode[T], names: Sequence[str], response: Response
+    ) -> T:
         """Return the decoded body of a 2xx, or raise the error of the response."""
-        if failure := self._error(endpoint, response):
+        if failure := self._error(endpoint, response, names):
             raise failure
         no_rows = endpoint.no_rows if response.status == HTTPStatus.NO_CONTENT else None
         try:
@@ -246,8 +265,10 @@ class Sender:
             error.status = response.status
             raise
 
-    def _error(self, endpoint: Endpoint, response: Response) -> BmsError | None:
-        """Return the error that a response's status means, None for a 2xx."""
+    def _error(
+        self, endpoint: Endpoint, response: Response, names: Sequence[str] = ()
+    ) -> BmsError | None:
+        """Return the error that a response's status means, None for a 2xx; `names` are known fields."""
         if response.ok:
             return None
         served_at = response.served_at
@@ -255,7 +276,7 @@ class Sender:
             response.headers.get("Retry-After"),
             now=self._clock() if served_at is None else served_at,
         )
-        return error_for(endpoint, response.status, wait)
+        return error_for(endpoint, response.status, wait, named_fields(response.body, names))
 
 
 async def _unchanged(request: Request) -> AuthFlow:

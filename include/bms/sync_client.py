@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from datetime import date
 from functools import partial
 from types import TracebackType
@@ -14,6 +14,7 @@ from bms.endpoints import Endpoint
 from bms.operations import with_operations
 from bms.paging import all_pages
 from bms.responses import Access, Page, Rows
+from bms.transport import Response
 
 if TYPE_CHECKING:
     from bms.signatures import SyncOperations
@@ -72,6 +73,12 @@ class SyncClient(SyncOperations):
     def access(self) -> Access:
         """Return the granted scopes and the remaining life of the token (POST /v1/token)."""
         return self._call(self._client.access)
+
+    def get(
+        self, path: str, query: Mapping[str, Any] | None = None, *, check: bool = True
+    ) -> Response:
+        """Return the undecoded response to a GET of any path below the base URL; see `Client.get`."""
+        return self._call(partial(self._client.get, path, query, check=check))
 
     def _request_pages(self, endpoint: Endpoint, arguments: dict[str, Any]) -> Iterator[Rows[Any]]:
         """Yield the pages of a list; a list without pages is one. Days may be text."""

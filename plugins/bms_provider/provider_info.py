@@ -129,7 +129,12 @@ def get_provider_info() -> dict[str, object]:
         "name": name,
         "description": "Hook, operators and triggers for a Business Management Service: HR, CRM, invoices.",
         "integrations": [{"integration-name": name, "tags": ["service"]}],
-        "hooks": [{"integration-name": name, "python-modules": ["bms_provider.hooks.bms"]}],
+        "hooks": [
+            {
+                "integration-name": name,
+                "python-modules": ["bms_provider.hooks.bms", "bms_provider.hooks.http"],
+            }
+        ],
         "operators": [
             {
                 "integration-name": name,

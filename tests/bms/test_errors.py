@@ -7,7 +7,7 @@ import pytest
 
 from bms import errors
 from bms.endpoints import BY_NAME
-from bms.errors import BmsError, InvalidRecords, error_for
+from bms.errors import BmsError, InvalidRecords, error_for, named_fields
 
 EMPLOYEES = BY_NAME["list_employees"]
 
@@ -63,6 +63,21 @@ def test_each_status_has_its_error(endpoint: str, status: int, kind: str | None)
         assert error.status == status
         assert error.endpoint == endpoint
         assert str(status) in str(error)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"errors": [{"field": "body.last_name", "message": "is required"}], "value": "first"}',
+        b'{"last_name": ["canary@x.example"]}',
+        b'[{"loc": ["body", "last_name"]}]',
+    ],
+)
+def test_a_refusal_names_known_fields_of_its_body_and_no_value(body: bytes) -> None:
+    fields = named_fields(body, ["first_name", "last_name", "email"])
+    text = str(error_for(BY_NAME["create_contact"], 422, None, fields))
+    assert text.endswith("refused (422); the response names the fields last_name")
+    assert named_fields(b"last_name is missing", ["last_name"]) == []
 
 
 def test_the_text_includes_known_tries_and_seconds() -> None:

@@ -70,6 +70,21 @@ def test_days_that_the_service_could_misread_are_refused(
         list_query(BY_NAME["list_client_invoices"], RANGE | days, end_inclusive=True)
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "allowed"),
+    [
+        ("list_contacts", {"filter": "active"}, "ALL, ACTIVE, ASSIGNED, DELETED, not 'active'"),
+        ("list_client_invoices", RANGE | {"language": "DE"}, "EN, FR, not 'DE'"),
+    ],
+)
+def test_a_value_that_is_not_allowed_is_refused_with_the_allowed_ones(
+    name: str, given: dict[str, Any], allowed: str
+) -> None:
+    others = {each.name: None for each in BY_NAME[name].params}
+    with pytest.raises(ValueError, match=f"takes {allowed}"):
+        list_query(BY_NAME[name], others | given, end_inclusive=True)
+
+
 @pytest.mark.parametrize("guid", ["", "../contacts/1", "x" * 36])
 def test_a_text_that_is_no_uuid_is_not_found_without_a_request(guid: str) -> None:
     with pytest.raises(NotFound, match="nothing was sent"):

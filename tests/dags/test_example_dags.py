@@ -137,6 +137,12 @@ def test_the_hook_reads_in_tasks(runs: Runs) -> None:
     assert runs.returned("example_bms_hook", "count_consultants") == [120]
 
 
+def test_the_http_operator_reads_all_pages(runs: Runs) -> None:
+    leads = [row["id"] for row in runs.sandbox.rows("contacts") if row["is_lead"]]
+    [found] = runs.returned("example_bms_http", "list_leads")
+    assert sorted(found) == sorted(leads)
+
+
 def test_invoices_are_in_a_table_of_their_own(runs: Runs) -> None:
     [loaded] = runs.returned("example_bms_invoices_to_table", "load")
     rows = dict(runs.rows("select id_invoice, total_due from open_invoice"))

@@ -14,10 +14,11 @@ from airflow.sdk import BaseHook, get_current_context
 from airflow.sdk.log import mask_secret
 
 from bms_provider import pool
-from bms_provider.hooks.access import describe_access, remedy, request_access
+from bms_provider.hooks.access import advice, describe_access, hurried, remedy
 from bms_provider.hooks.connection import (
     FIELDS,
     BadConnection,
+    assumption,
     client_settings,
     entity_list,
     exposures,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from bms.concurrency import ConcurrencyLimiter
     from bms.counters import Counters
     from bms.dataframes import Amounts, Dates
+    from bms.errors import BmsError
+    from bms.responses import Access
     from bms.settings import ClientSettings
     from bms.signatures import ListName
     from bms.sync_client import SyncClient
@@ -89,8 +92,8 @@ class BmsHook(BaseHook):
         if (proxy := settings.proxy()) and (password := urlsplit(proxy).password):
             mask_secret(password)
             mask_secret(unquote(password))
-        for exposure in exposures(settings):
-            log.warning("Connection %s: %s", self.bms_conn_id, exposure)
+        for each in filter(None, [*exposures(settings), assumption(self.connection)]):
+            log.warning("Connection %s: %s", self.bms_conn_id, each)
         slots = slots_of_current_task()
         if slots is None or slots >= settings.concurrency:
             return settings
@@ -133,7 +136,11 @@ class BmsHook(BaseHook):
             counters=counters,
             limiter=self.limiter,
             on_token=_mask,
+            advise=self._advise,
         )
+
+    def _advise(self, error: BmsError) -> str:
+        return advice(error, self.connection, self.settings.base_url)
 
     def get_conn(self) -> SyncClient:
         """Return a synchronous client; use it in a `with` block, or close it.
@@ -153,7 +160,19 @@ class BmsHook(BaseHook):
                 "get_conn() blocks the event loop of an async task. "
                 "Use `async with hook.aclient() as client` instead."
             )
-        return SyncClient(TaskClient(self.settings, on_token=_mask))
+        return SyncClient(TaskClient(self.settings, on_token=_mask, advise=self._advise))
+
+    def access(self) -> Access:
+        """Return what the connection's token allows: scopes, missing scopes, and its expiry.
+
+        `Access.missing` takes names of operations. Requests a token in one attempt with a short timeout,
+        and never returns it. Raises `BadConnection`, `InvalidTlsFile` or the client's errors.
+        """
+        from bms.client import Client  # noqa: PLC0415 - imports aiohttp
+        from bms.sync_client import SyncClient  # noqa: PLC0415
+
+        with SyncClient(Client(hurried(self.settings), on_token=_mask)) as client:
+            return client.access()
 
     def get_df(
         self,
@@ -199,7 +218,9 @@ class BmsHook(BaseHook):
             extras = await asyncio.to_thread(_masked_extras, connection)
             vars(self).update(connection=connection, extras=extras)
         settings = replace(self.settings, **changes)
-        async with TaskClient(settings, limiter=self.limiter, on_token=_mask) as client:
+        async with TaskClient(
+            settings, limiter=self.limiter, on_token=_mask, advise=self._advise
+        ) as client:
             yield client
 
     def test_connection(self) -> tuple[bool, str]:
@@ -208,13 +229,15 @@ class BmsHook(BaseHook):
         Makes one attempt with a short timeout, since Airflow calls it inside the API server. Never
         raises, never shows the token.
         """
-        from bms.errors import BmsError, InvalidTlsFile  # noqa: PLC0415
+        from bms.errors import BmsError, InvalidTlsFile  # noqa: PLC0415 - as above
 
         try:
-            settings, _ = self.settings, self.entities
-            access = asyncio.run(request_access(settings))
+            _ = self.entities
+            access = self.access()
         except BmsError as error:
-            return False, f"{error}. {remedy(error)}"
+            return False, " ".join(
+                filter(None, [f"{error}.", remedy(error), assumption(self.connection)])
+            )
         except BadConnection as error:
             return False, str(error)
         except InvalidTlsFile as error:
@@ -222,9 +245,11 @@ class BmsHook(BaseHook):
         except Exception as error:  # noqa: BLE001 - a foreign error's text may quote a secret
             return False, f"The connection test failed unexpectedly ({type(error).__name__})."
         ignored = unknown_extras(self.connection)
-        return True, describe_access(access) + (
-            f" Ignored unknown extras: {ignored}." * bool(ignored)
-        )
+        notes = [
+            f"Ignored unknown extras: {ignored}." if ignored else "",
+            assumption(self.connection),
+        ]
+        return True, " ".join(filter(None, [describe_access(access), *notes]))
 
 
 def _masked_extras(connection: Connection) -> dict[str, Any]:

@@ -112,6 +112,14 @@ def exposures(settings: ClientSettings) -> list[str]:
     return found
 
 
+def assumption(connection: Connection) -> str:
+    """Return what is assumed about a host without a scheme, empty for a host with one."""
+    host = (connection.host or "").strip()
+    if not host or "://" in host:
+        return ""
+    return f"{FIELDS['base_url']} names no scheme: https:// is assumed."
+
+
 def entity_list(given: object) -> list[int]:
     """Return entities given as a list, a number or comma-separated text; raise `BadConnection`."""
     parts = given if isinstance(given, list) else str(given or "").split(",")

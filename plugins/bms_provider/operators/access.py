@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bms.endpoints import BY_NAME, Endpoint
-from bms_provider.hooks.access import describe_access, missing_scopes
+from bms_provider.hooks.access import describe_access
 from bms_provider.operators.base import BmsOperator
 
 if TYPE_CHECKING:
@@ -50,6 +50,6 @@ class BmsCheckAccessOperator(BmsOperator):
         require_scopes([BY_NAME[name] for name in self.requires], access.scopes)
         return {
             "scopes": None if access.scopes is None else sorted(access.scopes),
-            "missing": missing_scopes(access),
+            "missing": access.missing(),
             "expires_in_s": access.expires_in_s,
         }

@@ -77,8 +77,8 @@ def test_a_test_reports_that_scopes_are_unknown(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("fault", "advice"),
     [
-        ("429", "The service limits the request rate. Test again later."),
-        ("503", "The service is failing. Test again later."),
+        ("429", "The service limits the request rate. Try again later."),
+        ("503", "The service is failing. Try again later."),
         ("malformed_json", "may not be the service. Check host (Base URL) and its path"),
         ("reset_before_read", "Check host (Base URL), its port"),
     ],
@@ -193,6 +193,42 @@ def test_every_error_of_a_token_request_has_a_remedy(kind: type[errors.BmsError]
     error = kind.__new__(kind)
     errors.BmsError.__init__(error, BY_NAME["request_token"], "text")
     assert access.remedy(error).endswith(".")
+
+
+@pytest.mark.usefixtures("connected")
+def test_access_names_scopes_and_expiry_and_never_the_token(sandbox: Sandbox) -> None:
+    sandbox.set_dialect(granted_scopes=["read:contact"])
+    found = BmsHook().access()
+    assert found.scopes == frozenset({"read:contact"})
+    assert found.missing("list_contacts", "read_employee") == ["read:employee"]
+    assert found.missing() == [scope for scope in SCOPES if scope != "read:contact"]
+    assert found.expires_in_s == pytest.approx(3600, abs=60)
+    assert "eyJ" not in repr(found)
+
+
+@pytest.mark.usefixtures("connected")
+def test_an_error_in_a_task_names_connection_host_and_the_refused_fields(sandbox: Sandbox) -> None:
+    with BmsHook().get_conn() as client, pytest.raises(errors.Refused) as refused:
+        client.create_contact({"email": "canary@client.example"})
+    text = str(refused.value)
+    assert "refused (422); the response names the fields first_name, last_name" in text
+    assert text.endswith(f". Connection bms_default, {sandbox.url}.")
+    assert "canary" not in text
+
+
+def test_an_error_without_a_connection_names_what_to_check_and_what_was_assumed(
+    connect: Any,
+) -> None:
+    extra = {"application_id": "a", "attempts": 1}
+    connect(host="127.0.0.1", port=9, login="client", password="secret", extra=extra)
+    with BmsHook().get_conn() as client, pytest.raises(errors.ConnectionFailed) as failed:
+        client.list_consultants().__next__()
+    text = str(failed.value)
+    assert "no connection" in text
+    assert "Connection bms_default, https://127.0.0.1:9. Check host (Base URL), its port" in text
+    assumed = "host (Base URL) names no scheme: https:// is assumed."
+    assert text.endswith(assumed)
+    assert BmsHook().test_connection()[1].endswith(assumed)
 
 
 def test_the_password_of_a_proxy_is_masked(connect: Any) -> None:

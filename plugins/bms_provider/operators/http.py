@@ -1,0 +1,116 @@
+"""The HTTP provider's operator and sensor on a connection of type `bms`, for paths that no operator wraps."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.http.operators.http import HttpOperator
+from airflow.providers.http.sensors.http import HttpSensor
+
+from bms.errors import BmsError
+from bms_provider import compat, policy
+from bms_provider.hooks.http import BmsHttpHook, check_get, next_page
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context, PokeReturnValue
+    from requests import Response
+
+__all__ = ["BmsHttpOperator", "BmsHttpSensor", "next_page"]
+
+NOT_DEFERRABLE = (
+    "deferrable: the triggerer would hold the token, and a trigger writes its response, with personal "
+    "data, to Airflow's database. The request is short: run it in the worker."
+)
+
+
+class BmsHttpOperator(HttpOperator):
+    """Send a GET request to any path of the service through a connection of type `bms`.
+
+    :param endpoint: path below the base URL, for example ``/v1/CRM/contacts`` (templated).
+    :param data: parameters of the query (templated).
+    :param http_conn_id: connection of type ``bms`` (templated).
+    :param response_filter: takes the response, or all pages with a `pagination_function`, and returns
+        what goes to XCom. Required unless ``do_xcom_push=False``: a body may hold personal data.
+    :param response_check: takes the same; the task fails unless it returns true.
+    :param pagination_function: `next_page` for a list on pages.
+    """
+
+    def __init__(
+        self,
+        *,
+        endpoint: str,
+        http_conn_id: str = BmsHttpHook.default_conn_name,
+        method: str = "GET",
+        deferrable: bool = False,
+        log_response: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        check_get(method, endpoint)
+        if deferrable:
+            raise ValueError(NOT_DEFERRABLE)
+        if log_response:
+            raise ValueError("log_response: a body may hold personal data, and logs don't")
+        if kwargs.get("response_filter") is None and kwargs.get("do_xcom_push", True):
+            raise ValueError("response_filter: choose what goes to XCom, or set do_xcom_push=False")
+        super().__init__(
+            endpoint=endpoint,
+            http_conn_id=http_conn_id,
+            method="GET",
+            deferrable=False,
+            **{**compat.retry_arguments(policy.ServiceRetryPolicy()), **kwargs},
+        )
+
+    @cached_property
+    def hook(self) -> BmsHttpHook:
+        """The hook of the operator's connection."""
+        return BmsHttpHook(self.http_conn_id)
+
+    def process_response(self, context: Context, response: Any) -> Any:  # noqa: ARG002 - Airflow's signature
+        """Check the response, or all pages, and return what goes to XCom."""
+        if self.response_check is not None and not self.response_check(response):
+            raise ValueError("response_check returned False")
+        return self.response_filter(response) if self.response_filter is not None else None
+
+
+class BmsHttpSensor(HttpSensor):
+    """Send a GET request to a path of the service until it succeeds and `response_check` accepts it.
+
+    :param endpoint: path below the base URL (templated).
+    :param response_check: takes the response; 404 counts as not yet.
+    :param http_conn_id: connection of type ``bms`` (templated).
+    """
+
+    def __init__(
+        self,
+        *,
+        endpoint: str,
+        http_conn_id: str = BmsHttpHook.default_conn_name,
+        method: str = "GET",
+        deferrable: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        check_get(method, endpoint)
+        if deferrable:
+            raise ValueError(NOT_DEFERRABLE)
+        super().__init__(
+            endpoint=endpoint,
+            http_conn_id=http_conn_id,
+            deferrable=False,
+            **{**compat.retry_arguments(policy.ServiceRetryPolicy()), **kwargs},
+        )
+
+    @cached_property
+    def hook(self) -> BmsHttpHook:
+        """The hook of the sensor's connection."""
+        return BmsHttpHook(self.http_conn_id)
+
+    def poke(self, context: Context) -> bool | PokeReturnValue:  # noqa: ARG002 - Airflow's signature
+        """Return whether the response is accepted."""
+        try:
+            response: Response = self.hook.run(self.endpoint, self.request_params, self.headers)
+        except BmsError as error:
+            if str(error.status) in self.response_error_codes_allowlist:
+                return False
+            raise
+        return True if self.response_check is None else self.response_check(response)
