@@ -9,8 +9,8 @@ time.
 import argparse
 import logging
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -31,35 +31,13 @@ CHURN: Final = (0, 0.1, 0.2, 0.3, 0.4, 0.5)
 # Mirrors
 
 
-@dataclass
-class Churn:
-    """What many readings of moving lists came to."""
+def churn(chance: float, readings: int) -> Counter[str]:
+    """Read lists of 200 rows, in pages of 20, in which `chance` of the requests find each kind of change.
 
-    chance: float
-    rows: int = 0
-    readings: int = 0
-    one_pass: int = 0
-    two_passes: int = 0
-    unstable: int = 0
-    """Readings that the mirror discards as unstable; their rows are not among the next two counts."""
-    complete_rows: int = 0
-    """Rows that readings accepted as complete had to contain."""
-    missed: int = 0
-    """Of these rows, those that the reading lacks. A mirror asks for their details before it deletes."""
-
-    def per_thousand(self, count: int) -> str:
-        """Return a count as a share of a thousand rows."""
-        return f"{1000 * count / self.rows:.2f}"
-
-    @property
-    def missed_per_thousand(self) -> float:
-        """Of a thousand rows that complete readings had to contain, those that they lack."""
-        return 1000 * self.missed / self.complete_rows if self.complete_rows else 0.0
-
-
-def churn(chance: float, readings: int) -> Churn:
-    """Read lists of 200 rows, in pages of 20, in which `chance` of the requests find each kind of change."""
-    found = Churn(chance)
+    Return the rows, those that one and two passes lack, the readings that the mirror discards as unstable,
+    and the rows of all others with those that they lack; a mirror asks for their details before it deletes.
+    """
+    found: Counter[str] = Counter()
 
     async def once(seed: int) -> None:
         orders = [order for order in ORDERS if order != "none"]
@@ -70,16 +48,12 @@ def churn(chance: float, readings: int) -> Churn:
         before = set(moving.states)
         reading, seen = await read(moving, size=20)
         here = before & set(moving.states)
-        passes = [set(each.rows) for each in reading.passes]
-        found.readings += 1
-        found.rows += len(here)
-        found.one_pass += len(here - passes[0])
-        found.two_passes += len(here - passes[0] - passes[1])
-        if not reading.agreed:
-            found.unstable += 1
-            return
-        found.complete_rows += len(here)
-        found.missed += len(here - seen)
+        one, two = (set(each.rows) for each in reading.passes[:2])
+        found.update(rows=len(here), one=len(here - one), two=len(here - one - two))
+        if reading.agreed:
+            found.update(complete=len(here), missed=len(here - seen))
+        else:
+            found.update(unstable=1)
 
     for seed in range(readings):
         play(once(seed))
@@ -88,13 +62,15 @@ def churn(chance: float, readings: int) -> Churn:
 
 def churns(readings: int) -> str:
     """Return the table of mirrors, and draw its picture."""
-    rows = [churn(chance, readings) for chance in CHURN]
+    rows = [(chance, churn(chance, readings)) for chance in CHURN]
+
+    def lacks(what: str, of: str = "rows") -> list[tuple[float, float]]:
+        return [(chance, 1000 * each[what] / max(each[of], 1)) for chance, each in rows]
+
     lines = {
-        "what ours lacks": [(each.chance, each.missed_per_thousand) for each in rows],
-        "what one pass lacks": [(each.chance, 1000 * each.one_pass / each.rows) for each in rows],
-        "what two passes lack": [
-            (each.chance, 1000 * each.two_passes / each.rows) for each in rows
-        ],
+        "what ours lacks": lacks("missed", "complete"),
+        "what one pass lacks": lacks("one"),
+        "what two passes lack": lacks("two"),
     }
     highest = max(share for points in lines.values() for _, share in points)
     top = 10 * -(-int(highest + 1) // 10)
@@ -107,10 +83,10 @@ def churns(readings: int) -> str:
     return table(
         ["requests that find changes", "rows", "one pass", "two passes", "readings discarded as unstable", "rows of complete readings", "of these missed"],
         [
-            [f"{each.chance:.0%} of each kind", f"{each.rows:,}", each.per_thousand(each.one_pass),
-             each.per_thousand(each.two_passes), f"{each.unstable} of {each.readings}",
-             f"{each.complete_rows:,}", f"{each.missed}"]
-            for each in rows
+            [f"{chance:.0%} of each kind", f"{each['rows']:,}", f"{1000 * each['one'] / each['rows']:.2f}",
+             f"{1000 * each['two'] / each['rows']:.2f}", f"{each['unstable']} of {readings}",
+             f"{each['complete']:,}", each["missed"]]
+            for chance, each in rows
         ],
     )  # fmt: skip
 

@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final
 
 from bms.errors import AmbiguousWrite
@@ -26,24 +25,6 @@ FATES: Final = {"good": 16, "failed_after": 2, "unavailable": 2}
 """Of twenty creates two are made and answered 500, two are answered 503 and not made."""
 
 Work = Callable[[SimulatedService, MemoryLedger], Awaitable[None]]
-
-
-@dataclass
-class Creation:
-    """Results of many creates at one lag, under one policy."""
-
-    policy: str
-    ratio: float
-    rows: int = 0
-    doubles: int = 0
-    lost: int = 0
-    asked: int = 0
-    found: int = 0
-    """Doubles that the audit names."""
-
-    def per_thousand(self, count: int) -> str:
-        """Return a count as a share of a thousand rows."""
-        return f"{1000 * count / self.rows:.1f}"
 
 
 async def ours(service: SimulatedService, ledger: MemoryLedger) -> None:
@@ -86,13 +67,14 @@ async def _there(service: SimulatedService, key: str | None, wait: float) -> boo
     return any(record.known.key == key for record in service.listed())
 
 
+OURS: Final = "ours"
 ALONE: Final = "ours, one row per file"
 QUIET: Final = "ours, one row per file, nobody else creates records"
 OTHERS_EVERY_S: Final = 20.0
 """Seconds between the records that other users create on a busy service."""
 
 POLICIES: Final[dict[str, Work]] = {
-    "ours": ours,
+    OURS: ours,
     ALONE: ours,
     QUIET: ours,
     "sent again at once": others(None),
@@ -102,9 +84,13 @@ POLICIES: Final[dict[str, Work]] = {
 }
 
 
-def creation(policy: str, ratio: float, rounds: int) -> Creation:
-    """Create `rounds` times a hundred rows whose records all show `ratio` settle times late."""
-    found, size = Creation(policy, ratio), 1 if policy in (ALONE, QUIET) else ROWS
+def creation(policy: str, ratio: float, rounds: int) -> Counter[str]:
+    """Create `rounds` times a hundred rows whose records all show `ratio` settle times late.
+
+    Return the rows, the duplicates, those of them that the audit names, the lost rows and those to review.
+    """
+    found: Counter[str] = Counter()
+    size = 1 if policy in (ALONE, QUIET) else ROWS
 
     async def once(seed: int) -> None:
         ledger = MemoryLedger()
@@ -126,15 +112,17 @@ def creation(policy: str, ratio: float, rounds: int) -> Creation:
         if others is not None:
             others.cancel()
         made = Counter(record.known.key for record in service.records if not record.typed)
-        found.rows += size
-        found.doubles += sum(times - 1 for times in made.values())
         entries = {entry.key: entry for entry in ledger.rows.values()}
-        missing = [entry for key, entry in entries.items() if not made[key]]
-        found.asked += sum(entry.state == "review" for entry in entries.values())
-        found.lost += sum(entry.state != "review" for entry in missing)
+        asked = {key for key, entry in entries.items() if entry.state == "review"}
+        found.update(
+            rows=size,
+            doubles=sum(times - 1 for times in made.values()),
+            asked=len(asked),
+            lost=len({key for key in entries if not made[key]} - asked),
+        )
         await asyncio.sleep((ratio + 4) * SETTLE_S)
         named = compare(entries, [record.known for record in service.listed()])
-        found.found += sum(len(each.remote_ids) - 1 for each in named if each.what == "double")
+        found.update(found=sum(len(each.remote_ids) - 1 for each in named if each.what == "double"))
 
     for seed in range(rounds * ROWS // size):
         play(once(seed))
@@ -143,15 +131,18 @@ def creation(policy: str, ratio: float, rounds: int) -> Creation:
 
 def creations(rounds: int) -> str:
     """Return the tables of creation, and draw its picture."""
-    mine = [creation("ours", ratio, rounds) for ratio in RATIOS]
-    beside = {
-        policy: [creation(policy, ratio, max(rounds // 3, 1)) for ratio in RATIOS]
+    every = {
+        policy: [
+            creation(policy, r, rounds if policy == OURS else max(rounds // 3, 1)) for r in RATIOS
+        ]
         for policy in POLICIES
-        if policy != "ours"
     }
-    every = {"ours": mine, **beside}
+
+    def share(each: Counter[str], what: str) -> float:
+        return 1000 * each[what] / each["rows"]
+
     lines = {
-        name: [(each.ratio, 1000 * each.doubles / each.rows) for each in found]
+        name: [(ratio, share(each, "doubles")) for ratio, each in zip(RATIOS, found, strict=True)]
         for name, found in every.items()
         if name != "never sent again"
     }
@@ -165,17 +156,15 @@ def creations(rounds: int) -> str:
     first = table(
         ["lag / settle time", "rows", "duplicates per 1,000", "lost per 1,000", "left to review", "duplicates the audit named"],
         [
-            [f"{each.ratio:g}", f"{each.rows:,}", each.per_thousand(each.doubles),
-             each.per_thousand(each.lost), each.per_thousand(each.asked),
-             f"{each.found} of {each.doubles}"]
-            for each in mine
+            [f"{ratio:g}", f"{each['rows']:,}", *(f"{share(each, what):.1f}" for what in ("doubles", "lost", "asked")),
+             f"{each['found']} of {each['doubles']}"]
+            for ratio, each in zip(RATIOS, every[OURS], strict=True)
         ],
     )  # fmt: skip
     second = table(
         ["policy", *(f"lag {ratio:g}" for ratio in RATIOS), "lost per 1,000"],
         [
-            [name, *(each.per_thousand(each.doubles) for each in found),
-             found[0].per_thousand(found[0].lost)]
+            [name, *(f"{share(each, 'doubles'):.1f}" for each in found), f"{share(found[0], 'lost'):.1f}"]
             for name, found in every.items()
         ],
     )  # fmt: skip

@@ -13,13 +13,14 @@ import argparse
 import itertools
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
+from statistics import median
 from typing import Final
 
 import psutil
@@ -29,11 +30,12 @@ from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
-from proofs import flows, ground_truth, levels
+from proofs import flows, ground_truth
 from proofs.flows import UNIT, ContactSync, Creation, Extraction, Flow
 from tests.bms_flows.onboarding import grid
 from tests.bms_flows.onboarding.crm import people
 from tests.bms_flows.onboarding.onboarding import Run
+from tests.support.french_excel import in_letters
 from tests.support.published import stamp
 from tests.support.warehouse_server import WarehouseServer, warehouse_server
 
@@ -43,15 +45,10 @@ SHARE: Final = 0.01
 KILLED: Final = 0.25
 ROWS: Final = 4
 """Rows of each dropped file."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """What the servers held at one moment; memory in MB."""
-
-    sandbox: float
-    postgres: float
-    connections: int
+GROWTH: Final = 1.5
+"""What the last tenth of a series may be of its first."""
+SANDBOX: Final = "sandbox, MB"
+PROCESS: Final = "a flow's process at most, MB"
 
 
 @dataclass
@@ -71,8 +68,8 @@ class Soak:
     wrong: list[str] = field(default_factory=list)
     employees: list[str] = field(default_factory=list)
     contacts: list[str] = field(default_factory=list)
-    samples: list[Sample] = field(default_factory=list)
-    peaks: list[float] = field(default_factory=list)
+    levels: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """What should not grow, over time; the sandbox stores whatever was made, so its memory is only shown."""
 
     def __post_init__(self) -> None:
         self.uri = self.here.warehouse()
@@ -95,7 +92,7 @@ class Soak:
         endings = flows.finished(flow)
         self.processes += len(endings)
         self.repeated += len(endings) - 1
-        self.peaks += [each.peak / 1e6 for each in endings if each.well]
+        self.levels[PROCESS] += [each.peak / 1e6 for each in endings if each.well]
         if not endings[-1].well:
             last = endings[-1]
             self.wrong.append(f"stuck: {type(flow).__name__} {last.kind} {last.text[:200]}")
@@ -114,13 +111,13 @@ class Soak:
         if resource == "employee":
             keys = [str(500_000 + each) for each in numbers]
             head = "id_entity;payroll_number;last_name;first_name;start_date"
-            lines = [head, *(f"1;{each};Nom {each};Prénom;2026-05-15" for each in keys), ""]
+            lines = [head, *(f"1;{each};{in_letters(each)};Prénom;2026-05-15" for each in keys), ""]
             self.employees += keys
             content = "\n".join(lines).encode()
         else:
             keys = [f"personne.{each}@depot.example" for each in numbers]
             rows = (
-                f"Personne {each};Une;{key};06 01 {each // 10000 % 100:02d} {each // 100 % 100:02d} "
+                f"{in_letters(each)};Une;{key};06 01 {each // 10000 % 100:02d} {each // 100 % 100:02d} "
                 f"{each % 100:02d};Dépôt SA;"
                 for each, key in zip(numbers, keys, strict=True)
             )
@@ -168,16 +165,18 @@ class Soak:
         """Take a sample, and show how far it is."""
         assert self.sandbox.process is not None
         server = psutil.Process(self.here.pid)
-        memory = sum(map(levels.memory, (server, *server.children(recursive=True))))
+        postgres = sum(map(memory, (server, *server.children(recursive=True))))
         with self.engine.connect() as connection:
             count = "select count(*) from pg_stat_activity where backend_type = 'client backend'"
             connections = int(connection.scalar(text(count)) or 0)
-        serving = levels.memory(psutil.Process(self.sandbox.process.pid))
-        self.samples.append(Sample(serving, memory, connections))
+        serving = memory(psutil.Process(self.sandbox.process.pid))
+        now = {SANDBOX: serving, "PostgreSQL, MB": postgres, "connections": connections}
+        for name, value in now.items():
+            self.levels[name].append(value)
         line = (
             f"{max(0, self.left) / 60:5.1f} min left, {self.rounds} rounds, {self.processes} processes, "
-            f"{self.killed} killed; sandbox {serving:.0f} MB, PostgreSQL {memory:.0f} MB, "
-            f"{connections} connections; {len(self.wrong)} wrong"
+            f"{self.killed} killed; {len(self.wrong)} wrong; "
+            + ", ".join(f"{name} {value:.0f}" for name, value in now.items())
         )
         print(f"\r{line:<130}", end="", file=sys.stderr, flush=True)
 
@@ -204,16 +203,9 @@ class Soak:
             found = Counter(row[name] for row in made[what])
             self.wrong += [f"lost: {what} {key}" for key in keys if not found[key]]
             self.wrong += [f"doubled: {what} {key}" for key, count in found.items() if count > 1]
-        self.wrong += [f"grows: {name}" for name, each in self.flat.items() if levels.grown(each)]
-
-    @property
-    def flat(self) -> dict[str, Sequence[float]]:
-        """What should not grow; the sandbox keeps whatever was made, so its memory is shown only."""
-        return {
-            "PostgreSQL, MB": [each.postgres for each in self.samples],
-            "a flow's process at most, MB": self.peaks,
-            "connections": [each.connections for each in self.samples],
-        }
+        for name, series in self.levels.items():
+            first, _, last = tenths(series)
+            self.wrong += [f"grows: {name}"] * (name != SANDBOX and last > GROWTH * first + 1)
 
     def report(self) -> str:
         """Return the result as Markdown."""
@@ -233,7 +225,6 @@ class Soak:
                 for name in ("doubled", "lost", "too many", "different", "stuck", "grows")
             },
         }
-        series = {"sandbox, MB": [each.sandbox for each in self.samples], **self.flat}
         minutes = (time.monotonic() - self.begun) / 60
         return "\n".join(
             [
@@ -247,11 +238,31 @@ class Soak:
                 "",
                 "| Over time | first tenth | median | last tenth |",
                 "| --- | ---: | ---: | ---: |",
-                *(levels.line(name, each) for name, each in series.items()),
+                *(
+                    f"| {name} | " + " | ".join(f"{each:,.0f}" for each in tenths(series)) + " |"
+                    for name, series in self.levels.items()
+                ),
                 "",
                 *(f"- {each}" for each in dict.fromkeys(self.wrong)),
             ]
         )
+
+
+def memory(process: psutil.Process) -> float:
+    """Return MB of a process's private memory; 0 for one that has just ended.
+
+    PostgreSQL's shared buffers do not count: they fill with stored data up to their limit.
+    """
+    try:
+        return float(process.memory_full_info().uss) / 1e6
+    except psutil.Error:
+        return 0.0
+
+
+def tenths(series: Sequence[float]) -> tuple[float, float, float]:
+    """Return the medians of the first tenth, of all and of the last tenth."""
+    tenth = max(1, len(series) // 10)
+    return median(series[:tenth]), median(series), median(series[-tenth:])
 
 
 def main() -> int:

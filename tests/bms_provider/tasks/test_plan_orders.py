@@ -33,19 +33,19 @@ class History:
         """Run the next task, clear tasks, or change the service."""
         left = [task for task in TASKS if task not in self.returned]
         chance = self.random.random()
-        if left and chance < 0.7:
+        if left and chance < 0.6:
             self.returned[left[0]] = getattr(self, left[0])()
-        elif chance < 0.85:
+        elif chance < 0.8:
             number = self.random.choice(list(PEOPLE))
             if guid := self.typed.pop(number, None):
                 self.sandbox.delete("employees", guid)
             else:
                 self.type_in(number)
         else:
-            first = self.random.randrange(len(TASKS))
-            last = self.random.choice((first + 1, len(TASKS)))  # alone, or with all that follow
-            for task in TASKS[first:last]:
-                self.returned.pop(task, None)
+            # Alone, or with all that follow; most often a plan whose approval stays.
+            cleared = self.random.choice(({0}, {0, 2}, {0, 2, 4, 5}, {1}, {4, 5}, set(range(6))))
+            for task in cleared:
+                self.returned.pop(TASKS[task], None)
 
     def type_in(self, number: str) -> None:
         """Let an HR user type in one of the persons."""
