@@ -20,7 +20,7 @@ from proofs.simulation.moving_list import LISTS, MovingList
 from proofs.simulation.recorder import Recorder, draws
 
 SIZE: Final = 6
-"""RowDigests of a large page."""
+"""Rows of a large page."""
 MOST: Final = 7
 """Requests of one part, pages of both sizes; two large pages and four small ones."""
 ORDERS: Final = ("id", "id_desc", "name", "modified_on_desc")
@@ -46,7 +46,7 @@ class World:
     mirror: dict[Key, StoredRow] = field(default_factory=dict)
     loaded_at: datetime | None = None
     ended: set[int] = field(default_factory=set)
-    """RowDigests whose fault ended since the latest load: the mirror is still wrong."""
+    """Rows whose fault ended since the latest load: the mirror is still wrong."""
 
     async def page(self, number: int, size: int) -> Page[Any]:
         """Answer a page; hidden rows are left out of small pages."""

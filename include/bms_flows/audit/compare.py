@@ -81,7 +81,7 @@ class SeenDifference(NamedTuple):
 
 
 OpenRows = dict[str, dict[Key, SeenDifference | None]]
-"""RowDigests that are not reconciled, by code; with the difference if the warehouse is one of the sides."""
+"""Rows that are not reconciled, by code; with the difference if the warehouse is one of the sides."""
 
 
 @dataclass

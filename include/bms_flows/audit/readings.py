@@ -51,12 +51,12 @@ class InvoiceReadings:
 
     @property
     def by_day(self) -> RowDigests:
-        """RowDigests of all days."""
+        """Rows of all days."""
         return together(self.days.values())
 
     @property
     def by_half(self) -> RowDigests:
-        """RowDigests of both halves."""
+        """Rows of both halves."""
         return together(self.halves)
 
 

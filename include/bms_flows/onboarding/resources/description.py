@@ -54,7 +54,7 @@ KINDS: Final[Mapping[str, ColumnKind]] = {
     "day": "date",
     "nested": "integers",
 }
-"""ColumnKind of a column by that of the record's field."""
+"""Kind of a column by that of the record's field."""
 
 
 SHARED: Final[Mapping[str, tuple[str, str]]] = {

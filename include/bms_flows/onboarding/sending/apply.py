@@ -59,7 +59,7 @@ class Applier:
     async def apply(self, rows: Sequence[int]) -> dict[State, int]:
         """Process `rows` in order; return the number of rows by state.
 
-        RowBodies whose manager does not exist yet stay READY. Raises `Busy` if another task holds some
+        Rows whose manager does not exist yet stay READY. Raises `Busy` if another task holds some
         rows, and the client's error if the service is not reachable.
         """
         async with self._leased(rows):

@@ -67,12 +67,6 @@ MOVES: dict[str, Case] = {
     "release": (t.release, ROW, {"owner": "me"}, ()),
     "check": (t.record_check, ROW, {"owner": "me", "checked_at": NOW}, ()),
     "intend again": (t.intend, replace(ROW, returned_id="x"), INTENT, ("intended",)),
-    "intend first": (
-        t.intend,
-        replace(ROW, attempt=0, first_intended_at=None, intended_at=None),
-        INTENT,
-        ("intended",),
-    ),
     "confirm": (t.confirm, SENDING, {"attempt": 2, **RECORD}, ("created", "g")),
     "returned id while sending": (
         t.record_returned_id,
@@ -80,27 +74,9 @@ MOVES: dict[str, Case] = {
         {"attempt": 2, "remote_id": "g"},
         (),
     ),
-    "returned id while unknown": (
-        t.record_returned_id,
-        UNKNOWN,
-        {"attempt": 2, "remote_id": "g"},
-        (),
-    ),
     "late response": (t.record_late_response, ROW, {"remote_id": "g"}, ("late_answer", "g")),
     "reject": (t.reject, UNKNOWN, {"attempt": 2, "reason": "r"}, ("rejected", "r")),
     "ambiguous": (t.mark_ambiguous, SENDING, {**AMBIGUOUS, "returned_id": "g"}, ("unknown", "r")),
-    "ambiguous without times": (
-        t.mark_ambiguous,
-        replace(SENDING, in_flight_until=None, first_intended_at=None),
-        {**AMBIGUOUS, "outage": SECOND},
-        ("unknown", "r"),
-    ),
-    "withdraw the first attempt": (
-        t.withdraw,
-        replace(SENDING, first_intended_at=SENDING.intended_at),
-        {"attempt": 2, "reason": "r"},
-        ("withdrawn", "r"),
-    ),
     "withdraw a later attempt": (
         t.withdraw,
         UNKNOWN,
@@ -149,17 +125,6 @@ MOVES: dict[str, Case] = {
         UNKNOWN,
         {**LOOKUP, "doubt": "lists_incomplete"},
         ("not_found",),
-    ),
-    "lists never have other records": (
-        t.record_empty_lookup,
-        replace(UNKNOWN, empty_lookups=19),
-        {
-            **LOOKUP,
-            "started_at": NOW + 60 * MINUTE,
-            "clock": BootTime("b", 4600.0),
-            "doubt": "lists_incomplete",
-        },
-        ("review", "lists_incomplete"),
     ),
     "no manager": (
         t.reject_without_manager,

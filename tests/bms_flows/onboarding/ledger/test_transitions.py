@@ -1,6 +1,5 @@
 """Invariants of the ledger's transitions."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -95,18 +94,6 @@ def test_a_check_is_valid_until_it_expires_or_the_row_changes_owner() -> None:
     assert transitions.release(row, owner="me").entry.checked_at is None
 
 
-@pytest.mark.parametrize(
-    "given", [{"owner": "another"}, *({"state": s} for s in State if s is not State.READY)], ids=str
-)
-def test_only_its_owner_checks_a_ready_row(given: dict[str, Any]) -> None:
-    assert (
-        transitions.record_check(entry(), owner="me", checked_at=NOW + LIFE).entry.checked_at
-        == NOW + LIFE
-    )
-    with pytest.raises(InvalidTransition):
-        transitions.record_check(entry(**given), owner="me", checked_at=NOW)
-
-
 def test_an_unexpired_lease_is_not_taken_over() -> None:
     with pytest.raises(InvalidTransition):
         transitions.claim(entry(), owner="you", now=NOW, life=LIFE)
@@ -172,23 +159,6 @@ def test_the_pause_between_attempts_of_an_outage_doubles(tried_for: int, pause: 
 )
 def test_a_row_without_an_outage_is_sent_at_once(given: dict[str, Any]) -> None:
     assert transitions.sendable_from(entry(**given)) is None
-
-
-@pytest.mark.parametrize(
-    "move",
-    [
-        lambda e: transitions.mark_ambiguous(
-            e, attempt=2, reason="r", now=NOW, clock=since_boot(NOW)
-        ),
-        lambda e: transitions.withdraw(e, attempt=2, reason="r"),
-        lambda e: transitions.reject(e, attempt=2, reason="r"),
-        lambda e: transitions.confirm(e, attempt=2, remote_id="g", number=1, standby=None),
-    ],
-    ids=["doubt", "withdraw", "refused", "answered"],
-)
-def test_the_outcome_of_another_attempt_changes_nothing(move: Callable[[Entry], object]) -> None:
-    with pytest.raises(InvalidTransition):
-        move(sending())
 
 
 @pytest.mark.parametrize(
@@ -303,18 +273,6 @@ def test_a_row_whose_create_returned_an_id_is_never_sent_again_without_a_decisio
         checked, owner="me", now=at, clock=since_boot(NOW), in_flight=FLIGHT, max_age=AGE
     ).entry
     assert again.returned_id is None
-
-
-def test_a_row_goes_to_review_after_its_last_attempt() -> None:
-    last = unknown(empty_lookups=1, max_attempts=1)
-    moved = transitions.record_empty_lookup(
-        last,
-        owner="me",
-        started_at=NOW + 2 * SETTLE,
-        clock=since_boot(NOW + 2 * SETTLE),
-        settle=SETTLE,
-    )
-    assert (moved.entry.state, moved.entry.reason) == (State.REVIEW, "attempts_used")
 
 
 def test_a_reviewer_can_request_one_more_attempt_and_is_recorded() -> None:
