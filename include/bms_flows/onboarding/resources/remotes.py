@@ -94,8 +94,11 @@ class ServiceRemote:
         return require_scopes(_merged(empty, at, read), self._entities)
 
     async def refresh(self, snapshot: ServiceLists, at: datetime) -> ServiceLists:
-        """Read the new records of each list; read the whole list if they can't be determined."""
-        scopes = [None] if self.identity.scope is None else snapshot.lists
+        """Read the new records of each list; read the whole list if they can't be determined.
+
+        An entity that joined the connection since the snapshot is read, too.
+        """
+        scopes = [None] if self.identity.scope is None else {*snapshot.lists, *self._entities}
         read = {
             name: await self._new(name, params, snapshot.lists.get(name))
             for name, params in self._lists(scopes).items()
