@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -49,6 +50,24 @@ def events(warehouse: Engine) -> Counter[str]:
         return Counter(connection.scalars(text("select what from bms.creation_event")))
 
 
+class Disturbed(Employees):
+    """A remote with a disturbance before its first create, after the intent."""
+
+    def __init__(
+        self, reader: Client, writer: Client, first: Callable[[], Awaitable[None]]
+    ) -> None:
+        super().__init__(reader, writer)
+        self._first: Callable[[], Awaitable[None]] | None = first
+
+    async def create(
+        self, body: Mapping[str, Any], before_send: BeforeSend, on_id: OnId
+    ) -> Created:
+        first, self._first = self._first, None
+        if first:
+            await first()
+        return await super().create(body, before_send, on_id)
+
+
 async def test_a_create_connected_too_late_is_not_sent(
     warehouse: Engine, sandbox: Sandbox, client_settings: ClientSettings
 ) -> None:
@@ -58,12 +77,13 @@ async def test_a_create_connected_too_late_is_not_sent(
     async with Client(client_settings) as reader, Client(once) as writer:
         await writer.access()
         await reader.list_employees(id_entity=1)  # the check before sending finds it open
-        sandbox.delay_connections(0.7)
-        ledger = PostgresLedger(warehouse, "employee")
-        remote = Employees(reader, writer)
+        delay = partial(asyncio.to_thread, sandbox.delay_connections, 0.7)
+        ledger, remote = PostgresLedger(warehouse, "employee"), Disturbed(reader, writer, delay)
         counts = await Applier(ledger, remote, LEAVES_WITHIN).apply(rows)
     assert counts == {State.CREATED: 1}
-    assert events(warehouse) == {"entered": 1, "intended": 2, "withdrawn": 1, "created": 1}
+    found = events(warehouse)
+    assert found["entered"] == found["created"] == 1
+    assert found["intended"] - 1 == found["withdrawn"] >= 1  # more on a slow machine
     assert sandbox.truth()["requests"]["create_employee"] == {"201": 1}
 
 
@@ -83,21 +103,6 @@ async def test_a_connection_timeout_is_unambiguous(
     assert events(warehouse) == {"entered": 1, "intended": 3, "withdrawn": 3}
 
 
-class Paused(Employees):
-    """A remote before whose first create the machine, with its clock, is paused once."""
-
-    def __init__(self, reader: Client, writer: Client, seconds: float) -> None:
-        super().__init__(reader, writer)
-        self._pause = seconds
-
-    async def create(
-        self, body: Mapping[str, Any], before_send: BeforeSend, on_id: OnId
-    ) -> Created:
-        pause, self._pause = self._pause, 0.0
-        await asyncio.sleep(pause)
-        return await super().create(body, before_send, on_id)
-
-
 async def test_a_create_is_not_sent_after_a_suspend_that_stopped_the_monotonic_clock(
     warehouse: Engine, sandbox: Sandbox, client_settings: ClientSettings
 ) -> None:
@@ -105,11 +110,12 @@ async def test_a_create_is_not_sent_after_a_suspend_that_stopped_the_monotonic_c
     once = replace(client_settings, attempts=1)
     async with Client(client_settings) as reader, Client(once) as writer:
         ledger = PostgresLedger(warehouse, "employee")
-        applier = Applier(
-            ledger, Paused(reader, writer, 1.0), LEAVES_WITHIN, clock=lambda: BootTime("boot", 0.0)
-        )
+        remote = Disturbed(reader, writer, partial(asyncio.sleep, 1.0))
+        applier = Applier(ledger, remote, LEAVES_WITHIN, clock=lambda: BootTime("boot", 0.0))
         assert await applier.apply(rows) == {State.CREATED: 1}
-    assert events(warehouse) == {"entered": 1, "intended": 2, "withdrawn": 1, "created": 1}
+    found = events(warehouse)
+    assert found["entered"] == found["created"] == 1
+    assert found["intended"] - 1 == found["withdrawn"] >= 1  # more on a slow machine
     assert sandbox.truth()["requests"]["create_employee"] == {"201": 1}
 
 
@@ -118,17 +124,25 @@ IN_SMALL = OnboardingSettings(
 )
 
 
+async def end_of(sandbox: Sandbox, kind: str, seconds: float) -> None:
+    """End a fault some seconds after it struck."""
+    while not sandbox.truth()["faults"].get(kind):  # noqa: ASYNC110 - another process
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(seconds)
+    sandbox.clear_faults()
+
+
 @pytest.mark.parametrize(
     ("fault", "refused_by_429"),
     [
-        ({"kind": "503", "lasts": 2.5, "retry_after": 1}, False),
-        ({"kind": "429", "lasts": 2.5, "retry_after": None}, False),
-        ({"kind": "429", "lasts": 2.5, "retry_after": None}, True),
+        ({"kind": "503", "retry_after": 1}, False),
+        ({"kind": "429", "retry_after": None}, False),
+        ({"kind": "429", "retry_after": None}, True),
         (
-            {"kind": "gateway", "lasts": 2.5, "seconds": 0, "origin_seconds": 0.2, "status": 502},
+            {"kind": "gateway", "seconds": 0, "origin_seconds": 0.2, "status": 502},
             False,
         ),
-        ({"kind": "rate_limit", "per_second": 20, "retry_after": 1}, True),
+        ({"kind": "rate_limit", "per_second": 10, "retry_after": 1}, True),
     ],
     ids=lambda given: given["kind"] if isinstance(given, dict) else str(given),
 )
@@ -145,7 +159,9 @@ async def test_outages_and_rate_limits_pass_without_a_review(
         await writer.access()
         sandbox.set_fault(**fault, operation="create_employee")
         ledger, remote = PostgresLedger(warehouse, "employee"), Employees(reader, writer)
+        ending = asyncio.create_task(end_of(sandbox, fault["kind"], 2.5))
         counts = await Applier(ledger, remote, IN_SMALL).apply(rows)
+        await ending
     assert counts.keys() <= {State.CREATED, State.ADOPTED}
     truth = sandbox.truth()
     assert len(truth["created"]["employees"]) == 60
