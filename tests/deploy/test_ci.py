@@ -42,7 +42,7 @@ def test_the_commands_of_jobs_and_hooks_exist() -> None:
     targets = re.findall(r"^(\w+):", (PROJECT / "Makefile").read_text(), re.MULTILINE)
     text = WORKFLOW.read_text() + HOOKS.read_text()
     assert {*re.findall(r"\bmake (\w+)", text)} <= {*targets}
-    for script in re.findall(r"\bscripts/\w+", text):
+    for script in re.findall(r"(?:\bscripts|\.ci)/\w+", text):
         assert (PROJECT / script).exists()
     cells = re.findall(r'Cell\("([\w.-]+)"', (PROJECT / "scripts/matrix").read_text())
     included = JOBS["compatibility"]["strategy"]["matrix"]["include"]
