@@ -304,6 +304,7 @@ def parse(file):
         elif event.startswith(("socket.", "sqlite3.", "subprocess.", "os.posix_spawn")):
             events.append([event, repr(arguments)])
 
+    sys.dont_write_bytecode = True  # a module that was edited since is compiled here
     sys.addaudithook(watch)
     started = time.process_time()
     runpy.run_path(file, run_name="parsed_dag_file")
