@@ -14,49 +14,32 @@ not deleted.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from airflow.sdk import CronTriggerTimetable, dag
 
-from airflow.sdk import CronTriggerTimetable, dag, task
-
-from bms_provider import assets, policy
+from bms_provider import assets, mirrors, policy
 from bms_provider.operators.access import BmsCheckAccessOperator
+from bms_provider.operators.flows.loads import BmsListEntitiesOperator, BmsSyncOperator
 
 
 @dag(
     schedule=CronTriggerTimetable("40 4 * * *", timezone=policy.TIME_ZONE),
-    doc_md=policy.documentation(__doc__, "employee_directory"),
-    max_active_runs=1,
-    allowed_run_types=policy.WITHOUT_WINDOW,
-    params={
-        "entities": policy.ENTITIES,
-        **policy.details_level_param("employee_details"),
-        **policy.mirror_params("employee"),
-    },
-    **policy.dag_arguments("employees", "hr", deadline=timedelta(hours=2)),
+    **mirrors.dag_arguments("employee_directory", __doc__),
 )
 def employee_directory() -> None:
     """Read, compare and load the employees of each entity."""
-
-    @task
-    def entities() -> list[int]:
-        """Return the entities to read."""
-        from bms_provider.tasks import mirror
-
-        return mirror.entities()
-
-    @task(**policy.LOAD, outlets=[assets.EMPLOYEE], map_index_template="entity {{ id_entity }}")
-    def sync(id_entity: int) -> dict[str, object]:
-        """Read the lists and details of an entity, load changes, mark missing rows as deleted."""
-        from bms_provider.tasks import mirror
-
-        return mirror.sync("employee", id_entity)
-
     check_access = BmsCheckAccessOperator(
         task_id="check_access", requires=["list_employees", "read_employee"], **policy.ONE_REQUEST
     )
-    listed = entities()
-    check_access >> listed
-    sync.expand(id_entity=listed)
+    entities = BmsListEntitiesOperator(task_id="entities")
+    sync = BmsSyncOperator.partial(
+        task_id="sync",
+        resource="employee",
+        map_index_template="entity {{ task.id_entity }}",
+        outlets=[assets.EMPLOYEE],
+        **policy.LOAD,
+    )
+    check_access >> entities
+    sync.expand(id_entity=entities.output)
 
 
 DAG = employee_directory()

@@ -19,8 +19,13 @@ from __future__ import annotations
 
 from airflow.sdk import dag
 
-from bms_provider import drop_tasks as drop
 from bms_provider import policy
+from bms_provider.operators.flows import drops
+from bms_provider.operators.flows.drops import (
+    BmsCreateRecordsOperator,
+    BmsDropReportOperator,
+    BmsPlanDropOperator,
+)
 
 RESOURCE = "employee"
 
@@ -28,18 +33,20 @@ RESOURCE = "employee"
 @dag(
     schedule=None,
     doc_md=__doc__,
-    params=drop.params("employees", "the guid of the employee"),
+    params=drops.params("employees", "the guid of the employee"),
     max_active_runs=policy.MAX_DROP_RUNS,
     **policy.dag_arguments("drops", "hr"),
 )
 def employee_onboarding() -> None:
     """Plan, approve in up to two rounds, create in chunks, conclude."""
-    planned = drop.plan(RESOURCE)
-    entered = drop.approval(RESOURCE, planned)
-    created = drop.create.partial(resource=RESOURCE, entered=entered).expand(
-        chunk=drop.chunks(entered)
+    planned = BmsPlanDropOperator(task_id="plan", resource=RESOURCE, **policy.CREATION)
+    entered = drops.approval(RESOURCE, planned.output)
+    created = BmsCreateRecordsOperator.partial(
+        task_id="create", resource=RESOURCE, entered=entered, **policy.CREATION
+    ).expand(chunk=drops.chunks(entered))
+    created >> BmsDropReportOperator(
+        task_id="conclude", resource=RESOURCE, entered=entered, **policy.REPORT
     )
-    created >> drop.conclude(RESOURCE, entered)
 
 
 DAG = employee_onboarding()

@@ -14,9 +14,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk import CronTriggerTimetable, dag, task
+from airflow.sdk import CronTriggerTimetable, dag
 
 from bms_provider import policy
+from bms_provider.operators.flows.checks import (
+    BmsWatchFreshnessOperator,
+    BmsWatchPoolOperator,
+)
 
 # An alarm about the watchdog could not be sent by the watchdog; the next run starts in five minutes.
 WATCHDOG_TASK: dict[str, Any] = {
@@ -35,23 +39,8 @@ WATCHDOG_TASK: dict[str, Any] = {
 )
 def freshness_watchdog() -> None:
     """Check freshness and the pool, send alarms and recoveries."""
-
-    @task(**WATCHDOG_TASK)
-    def watch() -> dict[str, str]:
-        """Check the freshness target of every flow; return the state of each flow."""
-        from bms_provider.tasks import watchdog
-
-        return watchdog.check()
-
-    @task(**WATCHDOG_TASK)
-    def slots() -> bool:
-        """Check whether tasks wait for pool slots that never become free; return whether they do."""
-        from bms_provider.tasks import slots
-
-        return slots.check()
-
-    watch()
-    slots()
+    BmsWatchFreshnessOperator(task_id="watch", **WATCHDOG_TASK)
+    BmsWatchPoolOperator(task_id="slots", **WATCHDOG_TASK)
 
 
 DAG = freshness_watchdog()

@@ -9,10 +9,11 @@ tasks are killed and restarted.
 from __future__ import annotations
 
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
-from airflow.sdk import Asset, AssetWatcher, dag, task
+from airflow.sdk import Asset, AssetWatcher, dag
 
 from bms_flows.catalog import CREATED_BY
 from bms_provider import policy
+from bms_provider.operators.flows.drops import BmsDispatchInboxOperator
 from bms_provider.triggers.inbox import InboxTrigger
 
 INBOX = Asset(
@@ -29,20 +30,12 @@ INBOX = Asset(
 @dag(schedule=[INBOX], doc_md=__doc__, max_active_runs=1, **policy.dag_arguments("drops"))
 def inbox_dispatch() -> None:
     """Claim the settled files, start their runs."""
-
-    @task
-    def take(name: str) -> list[dict[str, object]]:
-        """Claim the settled files of an inbox; return the run to start for each."""
-        from bms_provider.tasks import inbox
-
-        return inbox.dispatch(name)
-
     for name, flow in CREATED_BY.items():
         TriggerDagRunOperator.partial(
             task_id=f"start_{flow.dag_id}",
             trigger_dag_id=flow.dag_id,
             skip_when_already_exists=True,
-        ).expand_kwargs(take.override(task_id=f"take_{name}")(name))
+        ).expand_kwargs(BmsDispatchInboxOperator(task_id=f"take_{name}", resource=name).output)
 
 
 DAG = inbox_dispatch()

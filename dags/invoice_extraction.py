@@ -17,10 +17,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import CronDataIntervalTimetable, Param, dag, task
+from airflow.sdk import CronDataIntervalTimetable, Param, dag
 
 from bms_provider import assets, policy
 from bms_provider.operators.access import BmsCheckAccessOperator
+from bms_provider.operators.flows.loads import (
+    BmsLoadClientInvoicesOperator,
+    BmsPlanInvoicesOperator,
+)
 
 
 @dag(
@@ -58,27 +62,18 @@ from bms_provider.operators.access import BmsCheckAccessOperator
 )
 def invoice_extraction() -> None:
     """Plan, then read, check, load and publish."""
-
-    @task
-    def plan() -> list[int]:
-        """Divide the days into units of one entity, one task each."""
-        from bms_provider.tasks import invoices
-
-        return invoices.plan()
-
-    @task(**policy.LOAD, map_index_template="{{ unit }}", outlets=[assets.CLIENT_INVOICE])
-    def extract(position: int) -> dict[str, object]:
-        """Read the days of a unit concurrently, store the raw responses, load and publish."""
-        from bms_provider.tasks import invoices
-
-        return invoices.extract(position)
-
     check_access = BmsCheckAccessOperator(
         task_id="check_access", requires=["list_client_invoices"], **policy.ONE_REQUEST
     )
-    planned = plan()
-    check_access >> planned
-    extract.expand(position=planned)
+    plan = BmsPlanInvoicesOperator(task_id="plan")
+    extract = BmsLoadClientInvoicesOperator.partial(
+        task_id="extract",
+        map_index_template="{{ unit }}",
+        outlets=[assets.CLIENT_INVOICE],
+        **policy.LOAD,
+    )
+    check_access >> plan
+    extract.expand(position=plan.output)
 
 
 DAG = invoice_extraction()

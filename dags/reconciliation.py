@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import CronTriggerTimetable, dag, task
+from airflow.sdk import CronTriggerTimetable, dag
 
 from bms_provider import policy
 from bms_provider.operators.access import BmsCheckAccessOperator
+from bms_provider.operators.flows.checks import BmsReconcileOperator
 
 
 @dag(
@@ -38,16 +39,8 @@ from bms_provider.operators.access import BmsCheckAccessOperator
 )
 def reconciliation() -> None:
     """Read in several ways, compare, record the results."""
-
-    @task(**policy.SERVICE)
-    def audit() -> dict[str, object]:
-        """Compare, record the result of each day and list; return a summary."""
-        from bms_provider.tasks import reconciliation
-
-        return reconciliation.audit()
-
     check_access = BmsCheckAccessOperator(task_id="check_access", **policy.ONE_REQUEST)
-    check_access >> audit()
+    check_access >> BmsReconcileOperator(task_id="audit", **policy.SERVICE)
 
 
 DAG = reconciliation()

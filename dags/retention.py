@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import CronTriggerTimetable, dag, task
+from airflow.sdk import CronTriggerTimetable, dag
 
 from bms_provider import policy
+from bms_provider.operators.flows.checks import BmsRetentionOperator
 
 
 @dag(
@@ -26,15 +27,7 @@ from bms_provider import policy
 )
 def retention() -> None:
     """Delete expired files."""
-
-    @task
-    def sweep() -> dict[str, dict[str, int]]:
-        """Delete expired files; return the number of deleted files and bytes by kind."""
-        from bms_provider.tasks import housekeeping
-
-        return housekeeping.sweep()
-
-    sweep()
+    BmsRetentionOperator(task_id="sweep")
 
 
 DAG = retention()

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import CronTriggerTimetable, dag, task
+from airflow.sdk import CronTriggerTimetable, dag
 
 from bms_provider import policy
+from bms_provider.operators.flows.checks import BmsProbeContractOperator
 
 
 @dag(
@@ -31,16 +32,8 @@ from bms_provider import policy
 )
 def service_contract() -> None:
     """Probe, compare with earlier findings, store."""
-
     # Each question depends on the previous response.
-    @task(**policy.ONE_REQUEST)
-    def probe() -> dict[str, object]:
-        """Probe every question once; return the findings, the changes and the contradicted settings."""
-        from bms_provider.tasks import contract
-
-        return contract.probe()
-
-    probe()
+    BmsProbeContractOperator(task_id="probe", **policy.ONE_REQUEST)
 
 
 DAG = service_contract()

@@ -13,7 +13,8 @@ PYTHON = (sys.executable, "-P")  # -P: do not import from the checkout's root
 COMMAND = (*PYTHON, "-m", "airflow")
 # The executor forks a process for each task: what the scheduler has imported, no task imports again.
 PRELOADED = (
-    "import bms_provider.tasks.creation, bms_provider.tasks.invoices, bms_provider.tasks.mirror;"
+    "import bms_provider.callbacks, bms_provider.operators.flows.drops, bms_provider.operators.flows.loads,"
+    " bms_flows.onboarding.onboarding, bms_flows.invoices.run, bms_flows.mirror.run;"
     "from airflow.__main__ import main; main()"
 )
 LOOPBACK = f"{HOST},localhost"

@@ -53,9 +53,11 @@ MAY_IMPORT = {
     },
     "plugins/bms_provider/operators": {
         "bms",
+        "bms_flows",
+        "bms_provider.assets",
         "bms_provider.compat",
-        "bms_flows.catalog",
-        "bms_flows.runtime.storage",
+        "bms_provider.notices",
+        "bms_warehouse.tables",
         "bms_provider.addresses",
         "bms_provider.files",
         "bms_provider.hooks",
@@ -65,20 +67,6 @@ MAY_IMPORT = {
         "bms_provider.pool",
         "bms_provider.flow_context",
     },
-    "plugins/bms_provider/tasks": {
-        "bms",
-        "bms_flows",
-        "bms_provider.assets",
-        "bms_provider.compat",
-        "bms_provider.hooks",
-        "bms_provider.lineage",
-        "bms_provider.notices",
-        "bms_provider.policy",
-        "bms_provider.pool",
-        "bms_provider.tasks",
-        "bms_provider.flow_context",
-        "bms_warehouse",
-    },
     "plugins/bms_provider/triggers": {
         "bms_flows.onboarding.inbox.announcements",
         "bms_flows.onboarding.inbox.discovery",
@@ -87,12 +75,10 @@ MAY_IMPORT = {
     "dags": {
         "bms_flows.catalog",
         "bms_provider.assets",
-        "bms_provider.drop_tasks",
         "bms_provider.operators",
         "bms_provider.policy",
-        "bms_provider.tasks",
+        "bms_provider.mirrors",
         "bms_provider.triggers",
-        "bms_provider.mirror_flow",
     },
 }
 """Allowed project packages besides the package itself; imports inside functions count."""

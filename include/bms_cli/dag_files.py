@@ -2,19 +2,15 @@
 
 from pathlib import Path
 
-from bms_flows.catalog import FLOWS, MIRRORS
+from bms_flows.catalog import FLOWS
 
 # Airflow reads only files that contain the words `airflow` and `dag`.
 _CONTENT = '''"""Airflow DAG {dag_id}; the installed package bms-airflow defines its steps."""
 
-{imported}
+from bms_provider.dags.{dag_id} import DAG
+
+__all__ = ["DAG"]
 '''
-_OWN_MODULE = """from bms_provider.dags.{dag_id} import DAG
-
-__all__ = ["DAG"]"""
-_DESCRIBED = """from bms_provider.mirror_flow import mirror
-
-DAG = mirror("{dag_id}")"""
 
 
 class ForeignFile(Exception):
@@ -26,7 +22,7 @@ def write(folder: Path) -> list[Path]:
 
     Creates the folder. Replaces no file with other content: raises `ForeignFile` before it writes any.
     """
-    contents = {folder / f"{dag_id}.py": _content(dag_id) for dag_id in FLOWS}
+    contents = {folder / f"{dag_id}.py": _CONTENT.format(dag_id=dag_id) for dag_id in FLOWS}
     foreign = [
         path.name
         for path, content in contents.items()
@@ -41,8 +37,3 @@ def write(folder: Path) -> list[Path]:
     for path, content in contents.items():
         path.write_text(content)
     return list(contents)
-
-
-def _content(dag_id: str) -> str:
-    imported = _DESCRIBED if dag_id in MIRRORS else _OWN_MODULE
-    return _CONTENT.format(dag_id=dag_id, imported=imported.format(dag_id=dag_id))

@@ -63,8 +63,6 @@ _MIRROR_PROCESS: Final = (
     "Publish rows, versions and confirmed removals in one transaction.",
 )
 
-MIRRORS: Final = {f"{each.name}_sync": each for each in RESOURCES if each.schedule}
-"""Resources whose DAG is made from the description, by DAG id."""
 
 CREATIONS: Final = {
     "employee_onboarding": EMPLOYEE,
@@ -74,11 +72,11 @@ CREATIONS: Final = {
 """Resources that a DAG creates from dropped files, by DAG id."""
 
 
-def _mirror(resource: ResourceDescription, dag_id: str) -> Flow:
+def _mirror(resource: ResourceDescription) -> Flow:
     """Return the row of a mirrored resource."""
     private = f"{resource.name}_private"
     return Flow(
-        dag_id=dag_id,
+        dag_id=resource.dag_id or f"{resource.name}_sync",
         title=resource.title,
         unpause_group="mirrors",
         loads=resource.name,
@@ -110,8 +108,7 @@ _ROWS = (
         ),
         freshness=FreshnessTarget("Invoice reports lack recent days and late changes.", daily=True),
     ),
-    *(_mirror(resource, dag_id) for dag_id, resource in MIRRORS.items()),
-    _mirror(EMPLOYEE, "employee_directory"),
+    *map(_mirror, RESOURCES),
     *(
         Flow(
             dag_id=dag_id,

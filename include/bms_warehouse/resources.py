@@ -58,8 +58,8 @@ class ResourceDescription:
     flags: Sequence[ListFlag] = ()
     has_detail: bool = True
     """Whether an operation reads one record; if not, a complete run alone proves a removal."""
-    schedule: str | None = None
-    """Cron expression of the DAG `<name>_sync`; None if the DAG has a separate file."""
+    dag_id: str = ""
+    """The DAG; empty: `<name>_sync`."""
     fresh_hours: float = 26
     """Default freshness target of the mirror, in hours."""
     deadline_hours: float = 2
@@ -174,12 +174,6 @@ class ResourceDescription:
         return f"{self.name}_details"
 
     @property
-    def summary(self) -> str:
-        """What the DAG of the resource does."""
-        often = "hour" if self.schedule and self.schedule.split()[1] == "*" else "day"
-        return f"Mirrors the {self.system} {self.plural} into the warehouse, every {often}."
-
-    @property
     def title(self) -> str:
         """Title on the board."""
         return self.plural.capitalize()
@@ -200,18 +194,16 @@ CONTACT: Final = ResourceDescription(
             nullable=True,
         ),
     ),
-    schedule="5 * * * *",
     fresh_hours=1.5,
     deadline_hours=0.5,
 )
 
-CONSULTANT: Final = ResourceDescription(
-    name="consultant", plural="consultants", schedule="20 4 * * *"
-)
+CONSULTANT: Final = ResourceDescription(name="consultant", plural="consultants")
 
 EMPLOYEE: Final = ResourceDescription(
     name="employee",
     plural="employees",
+    dag_id="employee_directory",
     filter="ALL",
     flags=(
         ListFlag(

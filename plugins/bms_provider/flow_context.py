@@ -40,14 +40,16 @@ WAREHOUSE_CONN_ID = "bms_warehouse"
 
 
 @contextmanager
-def open_context(settings: FlowSettings | None = None) -> Iterator[FlowContext]:
+def open_context(
+    settings: FlowSettings | None = None, conn_id: str = WAREHOUSE_CONN_ID
+) -> Iterator[FlowContext]:
     """Yield the flow context of the current task; close its warehouse afterwards."""
     from bms_flows.runtime import storage  # noqa: PLC0415 - operators import this module
     from bms_flows.runtime.context import FlowContext  # noqa: PLC0415
     from bms_warehouse import database  # noqa: PLC0415
 
     _warn_about_variables()
-    uri = warehouse_uri(BaseHook.get_connection(WAREHOUSE_CONN_ID))
+    uri = warehouse_uri(BaseHook.get_connection(conn_id))
     flow = FlowContext(database.connect(uri), data_root(), settings or flow_settings())
     try:
         with storage.explain_refusal(flow.data_root):
@@ -68,12 +70,14 @@ def _warn_about_variables() -> None:
 
 
 @contextmanager
-def open_for_service(settings: ClientSettings) -> Iterator[FlowContext]:
+def open_for_service(
+    settings: ClientSettings, conn_id: str = WAREHOUSE_CONN_ID
+) -> Iterator[FlowContext]:
     """Yield the flow context of a task that writes data of this service.
 
     Raises `ServiceMismatch` if the warehouse holds data of another service.
     """
-    with open_context() as flow:
+    with open_context(None, conn_id) as flow:
         require_service(flow, settings)
         yield flow
 
@@ -187,16 +191,15 @@ def step(name: str, *, id_entity: int | None = None, window: Window | None = Non
     )
 
 
-def window_of_run() -> Window:
-    """Return the days to read: the params of the run, else its data interval, else yesterday."""
+def window_of_run(first: date | None, last: date | None) -> Window:
+    """Return the days to read: the given days, else the data interval of the run, else yesterday."""
     from bms_flows.runtime.settings import FlowSettings  # noqa: PLC0415
     from bms_flows.runtime.windows import requested_window  # noqa: PLC0415
 
-    context = get_current_context()
-    run = context["dag_run"]
+    run = get_current_context()["dag_run"]
     return requested_window(
-        start_date=_day(context["params"].get("start_date")),
-        end_date=_day(context["params"].get("end_date")),
+        start_date=first,
+        end_date=last,
         interval=(run.data_interval_start, run.data_interval_end)
         if run.data_interval_start and run.data_interval_end
         else None,
@@ -251,7 +254,3 @@ def emit_rows(resource: str, counts: Mapping[str, Any]) -> None:
     for outcome in ("inserted", "changed", "unchanged", "quarantined", "missing"):
         tags = {"resource": resource, "outcome": outcome}
         stats.incr("bms.rows", counts[outcome], tags=tags)
-
-
-def _day(given: Any) -> date | None:
-    return datetime.fromisoformat(given).date() if given else None

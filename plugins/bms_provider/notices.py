@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import logging
 from base64 import b64encode
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
-from bms_flows.monitoring import alarms, channels
+from bms_flows.monitoring import alarms, approvals, channels
 from bms_flows.monitoring.channels import Encryption, MailServer
 from bms_flows.runtime.notice import ChannelError, Links, Notice, Send, broadcast
 
@@ -57,7 +58,13 @@ def send_to(to: str, notice: Notice) -> None:
         broadcast({to: lambda each: _post(each, to)})(notice)
 
 
-def to_approvers(settings: OnboardingSettings, inbox: str) -> Send | None:
+def notify_approvers(flow: FlowContext, settings: OnboardingSettings) -> int:
+    """Send the requests for approval and the reminders that are due; return their number."""
+    channel = partial(_to_approvers, settings)
+    return approvals.notify(flow.warehouse, channel, settings)
+
+
+def _to_approvers(settings: OnboardingSettings, inbox: str) -> Send | None:
     """Return the channel to the approvers of an inbox, None if no channel is configured."""
     if to := settings.approval_notices.get(inbox):
         return lambda notice: send_to(to, notice)

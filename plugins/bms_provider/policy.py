@@ -41,7 +41,7 @@ TASK_SLOTS = int(positive_number("BMS_TASK_SLOTS", pool.TASK_SLOTS))
 """Pool slots of a task: its maximum number of requests in flight."""
 
 SERVICE: dict[str, Any] = {"pool": pool.NAME, "pool_slots": TASK_SLOTS}
-"""Arguments of `@task` for a task that sends requests to the service."""
+"""Arguments of a task that sends requests to the service."""
 
 ONE_REQUEST: dict[str, Any] = {"pool": pool.NAME, "pool_slots": 1}
 """Arguments of a task that sends one request at a time."""
@@ -114,25 +114,40 @@ CREATION: dict[str, Any] = {
     "retries": OUTAGE_RETRIES if compat.HAS_RETRY_POLICIES else RETRIES,
     **compat.retry_arguments(ServiceRetryPolicy(RETRIES)),
 }
-"""Arguments of `@task` for an onboarding task, which outlasts an outage of several hours."""
+"""Arguments of an onboarding task, which outlasts an outage of several hours."""
 
 
 def notify_failure(context: Context) -> None:
     """Raise and send the alarm of a failed task; Airflow calls this after the last retry."""
-    from bms_provider.tasks import callbacks  # noqa: PLC0415 - keeps DAG parsing fast
+    from bms_provider import callbacks  # noqa: PLC0415 - keeps DAG parsing fast
 
     callbacks.task_failed(context)
 
 
 def event_recorded(context: Context) -> None:
     """Record which changes the events of a task report; Airflow calls this after its success."""
-    from bms_provider.tasks import loads  # noqa: PLC0415 - as above
+    from bms_provider import callbacks  # noqa: PLC0415 - as above
 
-    loads.event_recorded(context)
+    callbacks.event_recorded(context)
 
+
+def drop_ended(context: Context) -> None:
+    """Notify the recipient of the inbox how a drop ended."""
+    from bms_provider import callbacks  # noqa: PLC0415 - as above
+
+    callbacks.drop_ended(context)
+
+
+REPORT: dict[str, Any] = {
+    **CREATION,
+    "trigger_rule": "all_done",
+    "on_success_callback": drop_ended,
+    "on_failure_callback": [notify_failure, drop_ended],
+}
+"""Arguments of the task that writes the report of a drop, whatever happened before it."""
 
 LOAD: dict[str, Any] = {**SERVICE, "on_success_callback": event_recorded}
-"""Arguments of `@task` for a task that loads a table, whose asset has an event for each load."""
+"""Arguments of a task that loads a table, whose asset has an event for each load."""
 
 
 async def raise_overdue(context: dict[str, Any]) -> None:
@@ -148,7 +163,7 @@ async def raise_overdue(context: dict[str, Any]) -> None:
 
 
 def _run_overdue(warehouse: Connection, context: dict[str, Any]) -> None:
-    from bms_provider.tasks import callbacks  # noqa: PLC0415 - as above
+    from bms_provider import callbacks  # noqa: PLC0415 - as above
 
     callbacks.run_overdue(warehouse, context)
 
@@ -220,52 +235,3 @@ ENTITIES = Param(
 def date_param(title: str, description: str) -> Param:
     """Return an optional date param."""
     return Param(None, type=["null", "string"], format="date", title=title, description=description)
-
-
-def details_param(record: str, fields: str) -> dict[str, Param]:
-    """Return the param that switches off the requests for details."""
-    return {
-        "details": Param(
-            True,
-            type="boolean",
-            title="Read details",
-            description=f"Sends one request for each new or changed {record} to read: {fields}."
-            " If off, these fields keep their stored values.",
-        )
-    }
-
-
-def details_level_param(name: str) -> dict[str, Param]:
-    """Return the param that decides which details are stored, for a resource with private fields."""
-    return {
-        name: Param(
-            None,
-            type=["null", "string"],
-            enum=[None, "off", "directory", "full"],
-            title="Details",
-            description="off: the fields of the list. directory: adds the other fields of the detail,"
-            " except private fields. full: adds the private fields, in bms_private. Empty:"
-            f" BMS_{name.upper()}.",
-        )
-    }
-
-
-def mirror_params(record: str, *, details: bool = True) -> dict[str, Param]:
-    """Return the params of every mirror DAG; without `details`, the service only lists records."""
-    full = Param(
-        False,
-        type="boolean",
-        title="Read all details again",
-        description=f"Sends one request for each {record}, changed or not. BMS_MIRROR_DETAILS does"
-        " not limit the requests.",
-    )
-    accept_gone = Param(
-        False,
-        type="boolean",
-        title="Confirm many removals",
-        description=f"Marks each missing {record} as removed even if unusually many are missing."
-        " Check the service first."
-        + " The detail of each still has to confirm the removal."
-        * details,
-    )
-    return ({"full": full} if details else {}) | {"accept_gone": accept_gone}

@@ -65,13 +65,13 @@ def test_addresses_in_a_mail_are_links(connect: Callable[..., None]) -> None:
 def test_requests_go_to_the_approvers_of_the_inbox_or_to_those_of_alarms(
     connect: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert notices.to_approvers(OnboardingSettings(), "employees") is None
+    assert notices._to_approvers(OnboardingSettings(), "employees") is None
     monkeypatch.setenv("BMS_APPROVAL_NOTICES", '{"employees": "rh_chat"}')
     with webhook() as alarms_chat, webhook() as hr_chat:
         connect("bms_webhook", conn_type="http", host=alarms_chat.url)
         connect("rh_chat", conn_type="http", host=hr_chat.url)
         for inbox in ("employees", "contacts"):
-            send = notices.to_approvers(OnboardingSettings.from_environment(), inbox)
+            send = notices._to_approvers(OnboardingSettings.from_environment(), inbox)
             assert send is not None
             send(Notice(inbox, ()))
     assert (hr_chat.texts, alarms_chat.texts) == (["employees\n"], ["contacts\n"])

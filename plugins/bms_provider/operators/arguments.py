@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 from uuid import UUID
 
 import msgspec
@@ -32,9 +32,11 @@ def argument(name: str, value: object, type_: Any) -> Any:
     if isinstance(value, str) and value.strip() in ("", "None"):
         value = None
     try:
+        if isinstance(value, str) and value.lstrip().startswith("["):
+            value = msgspec.json.decode(value)
         found = msgspec.convert(value, type_, strict=False)
         return str(found) if isinstance(found, UUID) else found
-    except msgspec.ValidationError:
+    except msgspec.DecodeError:
         raise BadArgument(f"{name} takes {_words(type_)}") from None
 
 
@@ -42,4 +44,6 @@ def _words(type_: Any) -> str:
     """Return the accepted values in words: `int | None` as "a whole number or nothing"."""
     if isinstance(type_, str):  # a value of a Literal
         return type_
+    if get_origin(type_) is list:
+        return f"a list, each item {_words(get_args(type_)[0])}"
     return WORDS.get(type_) or " or ".join(map(_words, get_args(type_)))

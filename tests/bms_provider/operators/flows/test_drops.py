@@ -29,9 +29,10 @@ from bms_flows.onboarding.planning.approval import NotApproved
 from bms_flows.onboarding.reporting.review import InvalidDecision
 from bms_flows.runtime.manifest import OtherVersion
 from bms_provider import flow_context
-from bms_provider.tasks import creation, inbox
+from bms_provider.operators.flows.drops import BmsDispatchInboxOperator
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import waiting
+from tests.bms_provider.operators.flows.execution import conclude, create, done, enter, plan
 
 NOBODY_ASKED = {"approved": None, "who": None}
 HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n"
@@ -88,10 +89,10 @@ def test_each_step_logs_its_service_statistics(
 ) -> None:
     caplog.set_level("INFO", logger="bms_flows.onboarding.onboarding")
     with run(path=dropped):
-        proposed = creation.plan("employee")
-        entered = creation.enter("employee", proposed, NOBODY_ASKED)
-        applied = [creation.apply("employee", entered, chunk) for chunk in entered["chunks"]]
-        concluded = creation.conclude("employee", entered)
+        proposed = plan("employee")
+        entered = enter(proposed, NOBODY_ASKED)
+        applied = [create(entered, chunk) for chunk in entered["chunks"]]
+        concluded = conclude(entered)
     assert applied == [{"created": 1}]
     assert concluded["created"] == 1
     planned, created, ended = [line for line in caplog.messages if line.startswith("drop 1")]
@@ -115,11 +116,11 @@ def test_a_run_that_waited_across_an_incompatible_upgrade_is_refused_and_continu
 ) -> None:
     """An approval may take 72 hours; nothing is entered, created or lost."""
     with run(path=dropped):
-        old = {**creation.plan("employee"), "version": version}
+        old = {**plan("employee"), "version": version}
         for step in (
-            lambda: creation.enter("employee", old, NOBODY_ASKED),
-            lambda: creation.apply("employee", {**old, "chunks": [0]}, 0),
-            lambda: creation.conclude("employee", {**old, "chunks": [0]}),
+            lambda: enter(old, NOBODY_ASKED),
+            lambda: create({**old, "chunks": [0]}, 0),
+            lambda: conclude({**old, "chunks": [0]}),
         ):
             with pytest.raises(OtherVersion, match=f"version {version}, .* with drop=1: ") as no:
                 step()
@@ -127,9 +128,9 @@ def test_a_run_that_waited_across_an_incompatible_upgrade_is_refused_and_continu
     with warehouse.begin() as connection:
         connection.execute(text("update bms.dropped_file set expires_at = now()"))
     with run("manual__2", drop=1):
-        entered = creation.enter("employee", creation.plan("employee"), NOBODY_ASKED)
-        assert creation.apply("employee", entered, 0) == {"created": 1}
-        assert creation.conclude("employee", entered)["created"] == 1
+        entered = enter(plan("employee"), NOBODY_ASKED)
+        assert create(entered, 0) == {"created": 1}
+        assert conclude(entered)["created"] == 1
 
 
 @pytest.mark.parametrize(
@@ -153,22 +154,24 @@ def test_a_run_without_a_file_names_the_param_and_is_not_retried(
     given: dict[str, Any], said: str
 ) -> None:
     with run(**given), pytest.raises((LookupError, ValueError), match=said) as raised:
-        creation.plan("employee")
+        plan("employee")
     assert not getattr(raised.value, "retriable", True)
 
 
 def carry_through(proposed: dict[str, Any], answer: Any = NOBODY_ASKED) -> dict[str, Any]:
     """Do what follows the plan; the answer is to this plan."""
-    entered = creation.enter("employee", proposed, {"plan": proposed["plan"], **answer})
+    entered = enter(proposed, {"plan": proposed["plan"], **answer})
     for chunk in entered["chunks"]:
-        creation.apply("employee", entered, chunk)
-    return creation.conclude("employee", entered)
+        create(entered, chunk)
+    return conclude(entered)
 
 
 def dispatched() -> list[int]:
     """The numbers of the drops to start; no file changes between the two checks."""
     with run("asset_triggered__1"), patch("time.sleep"):
-        return [each["conf"]["drop"] for each in inbox.dispatch("employee")]
+        return [
+            each["conf"]["drop"] for each in done(BmsDispatchInboxOperator, resource="employee")
+        ]
 
 
 def drop_row(warehouse: Engine, number: int = 1) -> Any:
@@ -184,7 +187,7 @@ def test_a_name_is_found_however_its_accents_are_encoded(dropped: str, data_root
     file = data_root / "inbox" / "employees" / dropped
     file.rename(file.with_name(unicodedata.normalize("NFD", dropped)))
     with run(path=unicodedata.normalize("NFC", dropped)):
-        assert carry_through(creation.plan("employee"))["created"] == 1
+        assert carry_through(plan("employee"))["created"] == 1
 
 
 @pytest.mark.usefixtures("warehouse")
@@ -203,14 +206,14 @@ def test_the_same_file_dropped_again_gets_a_report(
     content, stamp = file.read_bytes(), file.stat().st_mtime_ns
     assert dispatched() == [1]
     with run(drop_row(warehouse).dag_run_id, drop=1):
-        carry_through(creation.plan("employee"))
+        carry_through(plan("employee"))
     assert not file.exists()
     assert dispatched() == []
     file.write_bytes(content)
     os.utime(file, ns=(stamp, stamp))  # as most copying programs leave it
     [number] = dispatched()
     with run(drop_row(warehouse, number).dag_run_id, drop=number):
-        carry_through(creation.plan("employee"))
+        carry_through(plan("employee"))
     second = drop_row(warehouse, number)
     assert (second.state, second.same_as, second.report) == (
         "repeated",
@@ -233,7 +236,7 @@ def test_a_number_that_comes_again_is_another_drop(
             connection.execute(text(f"update bms.dropped_file set entered_at = '{entered}'"))
         row = drop_row(warehouse)
         with run(row.dag_run_id, drop=1):
-            ended.append(carry_through(creation.plan("employee")))
+            ended.append(carry_through(plan("employee")))
         row = drop_row(warehouse)
         assert name.encode() in (data_root / row.archive).read_bytes()
         assert (data_root / row.report / "receipt.json").exists()
@@ -248,14 +251,14 @@ def test_what_was_only_looked_at_is_worked_off_when_it_comes_again(
     warehouse: Engine, doubtful: str, data_root: Path
 ) -> None:
     with run("manual__1", path="mars.csv", dry_run=True):
-        assert carry_through(creation.plan("employee"))["needs_review"] == 1
+        assert carry_through(plan("employee"))["needs_review"] == 1
     assert drop_row(warehouse).state == "not_applied"
     (data_root / "inbox" / "employees" / "mars.csv").write_text(HEADER + doubtful)
     with run("manual__2", path="mars.csv"):
-        carry_through(creation.plan("employee"))
+        carry_through(plan("employee"))
     assert drop_row(warehouse, 2).state == "applied"
     with run("manual__3", drop=2, line="2", decision="create"):
-        assert carry_through(creation.plan("employee"))["created"] == 1
+        assert carry_through(plan("employee"))["created"] == 1
 
 
 def stay_unchanged(warehouse: Engine, minutes: int) -> None:
@@ -282,7 +285,7 @@ def test_a_file_without_a_last_line_break_is_taken_later_and_always_needs_approv
     assert dispatched() == [1]
     assert not (folder / "_NON_PRIS.txt").exists()
     with run(drop_row(warehouse).dag_run_id, drop=1):
-        proposed = creation.plan("employee")  # BMS_APPROVAL is never
+        proposed = plan("employee")  # BMS_APPROVAL is never
         assert proposed["ask"]
         assert "ends without a line break in line 3 (5 / 5 cells)" in proposed["text"]
         assert "sans fin de ligne à la ligne 3 (5 sur 5 cellules)" in proposed["question"]["body"]
@@ -301,13 +304,13 @@ def test_the_plan_is_written_before_its_approver_is_asked(
     monkeypatch.setenv("BMS_APPROVERS", '{"employees": ["marie"]}')
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example.com")
     with run(path=dropped):
-        proposed = creation.plan("employee")
-    question, plan = proposed["question"], proposed["plan"][:12]
+        proposed = plan("employee")
+    question, plan_id = proposed["question"], proposed["plan"][:12]
     assert question["subject"] == "Dépôt 1\xa0: créer 1 salarié\xa0?"
-    assert f"(https://airflow.example.com/bms/drops/1/plans/{plan})" in question["body"]
+    assert f"(https://airflow.example.com/bms/drops/1/plans/{plan_id})" in question["body"]
     assert question["users"] == ["marie"]
     assert "Dupré" not in str(proposed)
-    file = data_root / drop_row(warehouse).report / f"plan-{plan}.csv"
+    file = data_root / drop_row(warehouse).report / f"plan_id-{plan_id}.csv"
     assert "2;create;810001;Dupré;Zoé;1;2027-01-04;" in file.read_text("utf-8-sig")
     assert file.stat().st_mode & 0o777 == 0o600
     with warehouse.connect() as connection:
@@ -321,9 +324,9 @@ def test_an_approval_task_that_was_marked_as_successful_approves_nothing(
     """Such a task has no XCom, so that Airflow passes None. A written XCom is taken for the answer."""
     monkeypatch.setenv("BMS_APPROVAL", "always")
     with run(path=dropped):
-        proposed = creation.plan("employee")
+        proposed = plan("employee")
         with pytest.raises(NotApproved, match="approve drop 1 has no answer") as raised:
-            creation.enter("employee", proposed, None)
+            enter(proposed, None)
         assert not raised.value.retriable
         assert "create_employee" not in sandbox.truth()["requests"]
         assert carry_through(proposed, {"approved": True, "who": "ada"})["created"] == 1
@@ -337,7 +340,7 @@ def test_a_dry_run_writes_its_plan_and_asks_nobody(
 ) -> None:
     monkeypatch.setenv("BMS_APPROVAL", "always")
     with run(path=dropped, dry_run=True):
-        assert "question" not in creation.plan("employee")
+        assert "question" not in plan("employee")
     assert len(list((data_root / drop_row(warehouse).report).glob("plan-*.csv"))) == 1
     with warehouse.connect() as connection:
         assert waiting.plans(connection, ["employee"]) == []
@@ -353,7 +356,7 @@ def test_a_quote_that_is_never_closed_is_rejected_with_its_line(
     stay_unchanged(warehouse, 10)
     assert dispatched() == [1]
     with run(drop_row(warehouse).dag_run_id, drop=1):
-        carry_through(creation.plan("employee"))
+        carry_through(plan("employee"))
     [_, told] = (
         (data_root / drop_row(warehouse).report / "rejected.csv")
         .read_text("utf-8-sig")
@@ -378,7 +381,7 @@ def test_hints_of_a_reject_file_are_in_the_language_of_the_inbox(
     folder.mkdir(parents=True)
     (folder / "mai.csv").write_text(f"{HEADER}810002;;Léa;1;2027-01-04\r\n")
     with run(path="mai.csv"):
-        carry_through(creation.plan("employee"))
+        carry_through(plan("employee"))
     report = data_root / drop_row(warehouse).report / "rejected.csv"
     [row] = csv.DictReader(report.read_text().splitlines(), delimiter=";")
     assert row["_hint"] == hint
@@ -432,7 +435,7 @@ def test_rejected_rows_and_the_reason_of_a_refused_file_are_where_the_guide_of_h
     folder.mkdir(parents=True)
     (folder / name).write_bytes(content)
     with run(path=name):
-        carry_through(creation.plan("employee"))
+        carry_through(plan("employee"))
     drop = drop_row(warehouse)
     assert drop.state == ("applied" if "rejected.xlsx" in written else "refused")
     with warehouse.connect() as connection:
@@ -473,7 +476,7 @@ def test_a_file_dropped_again_is_processed_again_once_its_cause_is_corrected(
     for number in range(3):
         (folder / "mai.csv").write_text(content)
         with run(f"manual__{number}", path="mai.csv"):
-            ended.append(carry_through(creation.plan("employee")))
+            ended.append(carry_through(plan("employee")))
         if number == 0:
             sandbox.insert("employees", id_entity=1, payroll_number="700700")
     rejected, created, repeated = ended
@@ -515,7 +518,7 @@ def test_the_same_content_is_read_again_after_the_rules_changed(
         monkeypatch.setenv(variable, setting)
         (folder / "mai.csv").write_text(f"{HEADER}810001;Dupré;Zoé;1;{day}\r\n")
         with run(f"manual__{number}", path="mai.csv"):
-            ended.append(carry_through(creation.plan("employee")))
+            ended.append(carry_through(plan("employee")))
     created, repeated, other = ended
     assert created["created"] == other[outcome] == 1
     assert repeated["state"] == "same content as drop 1: see its report"
@@ -549,12 +552,12 @@ def test_no_transaction_is_open_while_the_service_is_read(
     (data_root / "inbox" / "employees").mkdir(parents=True)
     (data_root / "inbox" / "employees" / "mai.csv").write_text(HEADER + rows)
     with run(path="mai.csv"):
-        entered = creation.enter("employee", creation.plan("employee"), NOBODY_ASKED)
+        entered = enter(plan("employee"), NOBODY_ASKED)
         for chunk in entered["chunks"]:
-            creation.apply("employee", entered, chunk)
+            create(entered, chunk)
         sandbox.set_fault("latency", "read_employee", seconds=4.0)
         with longest_transaction(warehouse) as seen:
-            assert creation.conclude("employee", entered)["created"] == 4
+            assert conclude(entered)["created"] == 4
     assert seen[0] < 3, "it was open for as long as the service took to answer"
 
 
@@ -576,7 +579,7 @@ def test_a_file_dropped_again_while_its_approver_is_asked_takes_no_drop_from_its
     file = data_root / "inbox" / "employees" / dropped
     content, stamp = file.read_bytes(), file.stat().st_mtime_ns
     with run(path=dropped):  # started by hand
-        proposed = creation.plan("employee")
+        proposed = plan("employee")
     with warehouse.begin() as connection:
         connection.execute(text("update bms.dropped_file set expires_at = now()"))
     file.write_bytes(content)
@@ -597,7 +600,7 @@ def test_a_file_whose_run_died_before_it_was_archived_is_started_again(
         connection.execute(text("update bms.dropped_file set expires_at = now()"))
     assert dispatched() == [1]
     with run(drop_row(warehouse).dag_run_id, drop=1):
-        assert carry_through(creation.plan("employee"))["created"] == 1
+        assert carry_through(plan("employee"))["created"] == 1
     assert dispatched() == []
 
 
@@ -611,7 +614,7 @@ def test_a_drop_whose_file_went_ends_with_the_reason(
         run(drop_row(warehouse).dag_run_id, drop=1),
         pytest.raises(FileChanged, match="drop it again"),
     ):
-        creation.plan("employee")
+        plan("employee")
     assert (drop_row(warehouse).state, drop_row(warehouse).reason) == ("withdrawn", "removed")
     assert drop_row(warehouse).started_at, "its run has begun: none is to be started any more"
     assert dispatched() == []
@@ -621,10 +624,10 @@ def test_a_decision_that_can_t_be_taken_leaves_the_drop_as_it_had_ended(
     warehouse: Engine, dropped: str
 ) -> None:
     with run(path=dropped):
-        carry_through(creation.plan("employee"))
+        carry_through(plan("employee"))
     before = drop_row(warehouse)
     with run("manual__2", drop=1, line="2", decision="create"), pytest.raises(InvalidDecision):
-        creation.plan("employee")
+        plan("employee")
     after = drop_row(warehouse)
     assert (after.state, after.finished_at) == ("applied", before.finished_at)
 
@@ -645,11 +648,11 @@ def test_a_decision_whose_report_can_t_be_written_is_not_carried_out(
 ) -> None:
     assert doubtful
     with run(path="mars.csv"):
-        assert carry_through(creation.plan("employee"))["needs_review"] == 1
+        assert carry_through(plan("employee"))["needs_review"] == 1
     (data_root / drop_row(warehouse).archive).unlink()  # its days are over
     decision = run("manual__2", drop=1, line="2", decision="create")
     with decision, pytest.raises(FileChanged, match="no longer kept; drop the file again"):
-        creation.plan("employee")
+        plan("employee")
     assert not sandbox.truth()["created"]["employees"]
     assert drop_row(warehouse).state == "applied"
 
@@ -659,13 +662,13 @@ def test_a_row_of_an_earlier_drop_can_be_decided_in_a_later_drop(
     doubtful: str, data_root: Path
 ) -> None:
     with run("manual__1", path="mars.csv"):
-        carry_through(creation.plan("employee"))
+        carry_through(plan("employee"))
     file = data_root / "inbox" / "employees" / "mars.csv"
     file.write_text(f"{HEADER}810002;Roux;Léa;1;2027-01-04\r\n{doubtful}")
     with run("manual__2", path="mars.csv"):
-        assert carry_through(creation.plan("employee"))["needs_review"] == 1
+        assert carry_through(plan("employee"))["needs_review"] == 1
     with run("manual__3", drop=2, line="3", decision="create"):
-        assert carry_through(creation.plan("employee"))["created"] == 2
+        assert carry_through(plan("employee"))["created"] == 2
 
 
 def test_a_line_is_not_decided_in_the_place_of_another_with_other_data(
@@ -673,14 +676,14 @@ def test_a_line_is_not_decided_in_the_place_of_another_with_other_data(
 ) -> None:
     file = data_root / "inbox" / "employees" / "mars.csv"
     with run("manual__1", path="mars.csv"):
-        carry_through(creation.plan("employee"))
+        carry_through(plan("employee"))
     header = HEADER.replace("\r\n", ";Fonction\r\n")
     file.write_text(header + doubtful.replace("\r\n", ";Analyste\r\n"))
     with run("manual__2", path="mars.csv"):
-        assert carry_through(creation.plan("employee"))["needs_review"] == 1
+        assert carry_through(plan("employee"))["needs_review"] == 1
     decision = run("manual__3", drop=2, line="2", decision="create")
     with decision, pytest.raises(InvalidDecision, match="line 2 of drop 1 waits, with other data"):
-        creation.plan("employee")
+        plan("employee")
     assert drop_row(warehouse, 2).state == "applied"
 
 
@@ -688,20 +691,20 @@ def test_what_was_erased_is_given_up_and_dropped_again(
     warehouse: Engine, doubtful: str, data_root: Path
 ) -> None:
     with run("manual__1", path="mars.csv"):
-        carry_through(creation.plan("employee"))
+        carry_through(plan("employee"))
     with warehouse.begin() as connection:
         connection.execute(text("delete from bms.creation_body"))
     decision = run("manual__2", drop=1, line="2", decision="create")
     with decision, pytest.raises(InvalidDecision, match="give_up, then drop the row again"):
-        creation.plan("employee")
+        plan("employee")
     with run("manual__3", drop=1, line="2", decision="give_up"):
-        assert carry_through(creation.plan("employee"))["rejected"] == 1
+        assert carry_through(plan("employee"))["rejected"] == 1
     file = data_root / "inbox" / "employees" / "mars.csv"
     file.write_text(f"{HEADER}{doubtful}\r\n")
     with run("manual__4", path="mars.csv"):
-        assert carry_through(creation.plan("employee"))["needs_review"] == 1
+        assert carry_through(plan("employee"))["needs_review"] == 1
     with run("manual__5", drop=2, line="2", decision="create"):
-        assert carry_through(creation.plan("employee"))["created"] == 1
+        assert carry_through(plan("employee"))["created"] == 1
 
 
 @pytest.fixture
@@ -715,19 +718,19 @@ def unanswered(sandbox: Sandbox, data_root: Path, monkeypatch: pytest.MonkeyPatc
     (data_root / "inbox" / "employees" / "juin.csv").write_text(HEADER + rows)
     sandbox.set_fault("reset_after_read", "create_employee")
     with run("manual__1", path="juin.csv"):
-        assert carry_through(creation.plan("employee"))["needs_review"] == 4
+        assert carry_through(plan("employee"))["needs_review"] == 4
     sandbox.clear_faults()
 
 
 @pytest.mark.usefixtures("warehouse", "unanswered")
 def test_one_decision_applies_to_many_lines(sandbox: Sandbox) -> None:
     with run("manual__2", drop=1, line="2-3, 5", decision="create"):
-        proposed = creation.plan("employee")
+        proposed = plan("employee")
         assert proposed["text"].startswith("lines 2-3, 5, 3 rows: create, decided by")
         ended = carry_through(proposed)
     assert (ended["created"], ended["needs_review"]) == (3, 1)
     with run("manual__3", drop=1, line="4-5", decision="give_up"):
-        assert carry_through(creation.plan("employee"))["rejected"] == 1
+        assert carry_through(plan("employee"))["rejected"] == 1
     made = [row["payroll_number"] for row in sandbox.truth()["created"]["employees"]]
     assert sorted(made) == ["810000", "810001", "810003"]
 
@@ -739,7 +742,7 @@ def test_released_rows_need_the_approval_that_planned_rows_need(
     monkeypatch.setenv("BMS_APPROVAL", "always")
     for number, approved in enumerate((False, True), 2):
         with run(f"manual__{number}", drop=1, line="all", decision="create"):
-            proposed = creation.plan("employee")
+            proposed = plan("employee")
             assert "4 salariés" in proposed["question"]["subject"]
             assert not sandbox.truth()["created"]["employees"]
             answer = {"approved": approved, "who": "ada"}
@@ -763,9 +766,9 @@ def test_a_released_row_of_an_entity_without_employees_needs_approval(
     file = data_root / "inbox" / "employees" / "mars.csv"
     file.write_text(HEADER + doubtful.replace(";1;", ";3;", 1))
     with run("manual__1", path="mars.csv"):
-        assert carry_through(creation.plan("employee"))["needs_review"] == 1
+        assert carry_through(plan("employee"))["needs_review"] == 1
     with run("manual__2", drop=1, line="2", decision="create"):
-        assert creation.plan("employee")["ask"]
+        assert plan("employee")["ask"]
 
 
 @pytest.mark.usefixtures("warehouse", "doubtful")
@@ -774,12 +777,12 @@ def test_released_rows_count_towards_the_limit_of_the_day(
 ) -> None:
     monkeypatch.setenv("BMS_APPROVAL", "1")
     with run("manual__1", path="mars.csv"):
-        carry_through(creation.plan("employee"))
+        carry_through(plan("employee"))
     with run("manual__2", drop=1, line="2", decision="create"):
-        assert carry_through(creation.plan("employee"))["created"] == 1
+        assert carry_through(plan("employee"))["created"] == 1
     (data_root / "inbox" / "employees" / "avril.csv").write_bytes(DROP.encode("cp1252"))
     with run("manual__3", path="avril.csv"):
-        assert creation.plan("employee")["ask"]
+        assert plan("employee")["ask"]
 
 
 @pytest.mark.usefixtures("warehouse", "unanswered")
@@ -796,8 +799,8 @@ def test_a_decision_for_all_lines_resumes_after_a_kill(
         with monkeypatch.context() as dying:
             dying.setattr("bms_flows.onboarding.sending.apply.Applier.apply", killed)
             with pytest.raises(Killed):
-                creation.plan("employee")
-        assert carry_through(creation.plan("employee"))["created"] == 4
+                plan("employee")
+        assert carry_through(plan("employee"))["created"] == 4
 
 
 @pytest.mark.usefixtures("unanswered")
@@ -814,7 +817,7 @@ def test_an_invalid_decision_changes_no_row(warehouse: Engine, subtests: pytest.
             run("manual__2", **params),
             pytest.raises(InvalidDecision, match=message),
         ):
-            creation.plan("employee")
+            plan("employee")
     with warehouse.connect() as connection:
         states = connection.scalars(text("select distinct state from bms.creation")).all()
     assert states == ["review"]
@@ -826,14 +829,14 @@ def test_an_answer_to_another_plan_approves_nothing(
     """A user clears the planning task and the entering task, but not the approval between them."""
     monkeypatch.setenv("BMS_APPROVAL", "always")
     with run(path=dropped):
-        proposed = creation.plan("employee")
+        proposed = plan("employee")
         answer = {"plan": "another", "approved": True, "who": "ada"}
-        entered = creation.enter("employee", proposed, answer)
+        entered = enter(proposed, answer)
         assert (entered["ask"], entered["chunks"]) == (True, [])
         assert entered["question"] == proposed["question"]
         assert sandbox.truth()["created"]["employees"] == []
         refusal = {**answer, "approved": False}
-        assert creation.enter("employee", proposed, refusal)["ask"], "nor does it refuse"
+        assert enter(proposed, refusal)["ask"], "nor does it refuse"
         assert carry_through(entered, {"approved": True, "who": "ada"})["created"] > 0
 
 
@@ -847,15 +850,15 @@ def test_a_decision_applies_to_rows_with_one_reason(
     other = "810000;Dupré0;Zoé;1;2027-01-04\r\n"
     (data_root / "inbox" / "employees" / "juillet.csv").write_text(HEADER + twin + other)
     with run("manual__2", path="juillet.csv"):
-        assert carry_through(creation.plan("employee"))["needs_review"] == 2
+        assert carry_through(plan("employee"))["needs_review"] == 2
     with (
         run("manual__3", drop=2, line="all", decision="create"),
         pytest.raises(InvalidDecision, match="2: same_person_other_key; 3: absence_not_proven"),
     ):
-        creation.plan("employee")
+        plan("employee")
     assert drop_row(warehouse, 2).state == "applied"
     with run("manual__4", drop=2, line="all", decision="give_up"):
-        assert carry_through(creation.plan("employee"))["rejected"] == 2
+        assert carry_through(plan("employee"))["rejected"] == 2
 
 
 def test_nothing_is_decided_of_a_drop_that_was_only_looked_at(
@@ -863,10 +866,10 @@ def test_nothing_is_decided_of_a_drop_that_was_only_looked_at(
 ) -> None:
     assert doubtful
     with run("manual__1", path="mars.csv", dry_run=True):
-        carry_through(creation.plan("employee"))
+        carry_through(plan("employee"))
     decision = run("manual__2", drop=1, line="2", decision="create")
     with decision, pytest.raises(InvalidDecision, match="trigger with drop=1 alone"):
-        creation.plan("employee")
+        plan("employee")
     assert drop_row(warehouse).state == "not_applied"
 
 
@@ -875,16 +878,16 @@ def test_a_run_whose_drop_was_taken_over_writes_no_report(
 ) -> None:
     monkeypatch.setenv("BMS_APPROVAL", "always")
     with run(path=dropped):
-        first = creation.plan("employee")
+        first = plan("employee")
     with warehouse.begin() as connection:
         connection.execute(text("update bms.dropped_file set expires_at = now()"))
     yes, no = {"approved": True, "who": "ada"}, {"approved": False, "who": "nobody in time"}
     with run("manual__2", drop=1):
-        second = creation.plan("employee")
+        second = plan("employee")
     with run(path=dropped):
-        told = creation.conclude("employee", creation.enter("employee", first, no))
+        told = conclude(enter(first, no))
         with pytest.raises(Superseded):
-            creation.conclude("employee", {**first, "chunks": [0]})
+            conclude({**first, "chunks": [0]})
     assert told["state"] == "taken over by run manual__2"
     with run("manual__2", drop=1):
         assert carry_through(second, yes)["created"] == 1
@@ -907,13 +910,13 @@ def test_a_refused_drop_that_is_triggered_again_waits_on_the_board_but_not_as_a_
 
     with run("manual__1", path=dropped):
         late = {"approved": False, "who": "nobody in time"}
-        carry_through(creation.plan("employee"), late)
+        carry_through(plan("employee"), late)
     with run("manual__2", drop=1, dry_run=True):
-        looked = creation.plan("employee")
+        looked = plan("employee")
         assert told() == ([], "nobody in time")
         carry_through(looked)
     with run("manual__3", drop=1):
-        asked = creation.plan("employee")
+        asked = plan("employee")
         assert told() == (["manual__3"], None)
         carry_through(asked, {"approved": False, "who": "bob"})
     assert told() == ([], "bob")
@@ -923,21 +926,21 @@ def test_a_cleared_run_reports_the_current_state_of_its_rows(
     warehouse: Engine, dropped: str
 ) -> None:
     with run(path=dropped):
-        entered = creation.enter("employee", creation.plan("employee"), NOBODY_ASKED)
+        entered = enter(plan("employee"), NOBODY_ASKED)
         with pytest.raises(RowsWaiting):  # its chunk has failed
-            creation.conclude("employee", entered)
+            conclude(entered)
         assert drop_row(warehouse).state == "not_applied"
-        creation.apply("employee", entered, 0)
-        assert creation.conclude("employee", entered)["created"] == 1
+        create(entered, 0)
+        assert conclude(entered)["created"] == 1
         assert drop_row(warehouse).state == "applied"
 
 
 def test_a_completely_cleared_run_resumes_its_rows(warehouse: Engine, dropped: str) -> None:
     with run(path=dropped):
-        entered = creation.enter("employee", creation.plan("employee"), NOBODY_ASKED)
+        entered = enter(plan("employee"), NOBODY_ASKED)
         with pytest.raises(RowsWaiting):
-            creation.conclude("employee", entered)
-        assert carry_through(creation.plan("employee"))["created"] == 1
+            conclude(entered)
+        assert carry_through(plan("employee"))["created"] == 1
         assert drop_row(warehouse).state == "applied"
 
 
@@ -964,14 +967,14 @@ def test_a_second_change_during_approval_fails_the_run_without_creating_a_row(
     sandbox.delete("employees", existing[0]["guid_employee"])
     yes = {"approved": True, "who": "ada"}
     with run(path="a.csv"):
-        entered = creation.plan("employee")
+        entered = plan("employee")
         for record in existing[1:]:  # once in each round of approval
             sandbox.delete("employees", record["guid_employee"])
-            entered = creation.enter("employee", entered, {"plan": entered["plan"], **yes})
+            entered = enter(entered, {"plan": entered["plan"], **yes})
             assert (entered["ask"], entered["chunks"]) == (True, [])
         for _ in range(2):  # a retry of the task too
             with pytest.raises(RowsWaiting, match=r"changed again .* drop=1 and approve"):
-                creation.conclude("employee", entered)
+                conclude(entered)
     assert sandbox.truth()["created"]["employees"] == []
     with run("manual__2", drop=1):
-        assert carry_through(creation.plan("employee"), yes)["created"] == 3
+        assert carry_through(plan("employee"), yes)["created"] == 3

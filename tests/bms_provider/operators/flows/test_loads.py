@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from airflow.sdk.execution_time.context import OutletEventAccessors, set_current_context
 
-from bms_provider import assets
-from bms_provider.tasks import loads, mirror
+from bms_provider import assets, policy
+from bms_provider.operators.flows.loads import BmsSyncOperator, event
+from tests.bms_provider.operators.flows.execution import done
 
 CONTACTS = {
     "filter": "ALL",
@@ -41,8 +42,8 @@ def test_a_complete_whole_load_is_an_event_with_counts_also_if_nothing_changed()
     events = []
     for run_id in ("first", "second"):
         with run(run_id) as context:
-            manifest = mirror.sync("contact")
-            loads.event_recorded(context)
+            manifest = done(BmsSyncOperator, resource="contact")
+            policy.event_recorded(context)
         assert context["task"].outlets == [assets.CONTACT]
         events.append(context["outlet_events"][assets.CONTACT].extra)
     first, second = events
@@ -55,7 +56,7 @@ def test_a_complete_whole_load_is_an_event_with_counts_also_if_nothing_changed()
 
 def test_a_load_of_a_part_is_no_event() -> None:
     with run("part", filter="ACTIVE") as context:
-        assert mirror.sync("contact")["inserted"] > 0
+        assert done(BmsSyncOperator, resource="contact")["inserted"] > 0
     assert context["task"].outlets == []
 
 
@@ -78,9 +79,9 @@ def test_rows_that_no_event_reported_make_the_next_event_a_change() -> None:
 def load(run_id: str, *, succeeds: bool, **params: Any) -> dict[str, Any]:
     """Load the contacts; return the event, empty if there is none. Airflow may record the success."""
     with run(run_id, **params) as context:
-        mirror.sync("contact")
+        done(BmsSyncOperator, resource="contact")
         if succeeds:
-            loads.event_recorded(context)
+            policy.event_recorded(context)
     return context["outlet_events"][assets.CONTACT].extra
 
 
@@ -88,7 +89,7 @@ def test_an_event_of_invoices_has_entity_days_and_exact_totals() -> None:
     totals = {"EUR": {"invoices": 3, "total_incl_vat": "30.10"}}
     counts = dict.fromkeys(("rows_read", "inserted", "changed", "unchanged", "quarantined"), 0)
     manifest = {"step_run_id": 7, "id_entity": 2, "days": "2026-03-01/2026-03-02"}
-    found = loads.event({**manifest, **counts, "totals": totals, "missing": 0, "raw": "raw/x"}, [6])
+    found = event({**manifest, **counts, "totals": totals, "missing": 0, "raw": "raw/x"}, [6])
     assert found.keys() == {
         *("step_run_id", "id_entity", "days", "changed", "changed_by", "counts", "totals")
     }

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from bms_flows.catalog import POOL_USERS
 from bms_flows.monitoring.pool_check import PoolUsage
-from bms_provider.tasks.slots import pool_usage
+from bms_provider.operators.flows.checks import pool_usage
 
 
 class Task:

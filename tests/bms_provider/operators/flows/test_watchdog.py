@@ -9,7 +9,7 @@ from bms_flows.onboarding.inbox import unfinished
 from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.runtime.notice import NotDelivered
 from bms_flows.runtime.settings import InvalidSetting
-from bms_provider.tasks import watchdog
+from bms_provider.operators.flows.checks import BmsWatchFreshnessOperator
 from bms_warehouse.tables import dropped_file
 from tests.bms_provider.conftest import RecordLoad
 from tests.listeners import Webhook
@@ -17,21 +17,25 @@ from tests.listeners import Webhook
 pytestmark = pytest.mark.usefixtures("warehouse_connection", "data_root")
 
 
+def check() -> dict[str, str]:
+    return BmsWatchFreshnessOperator(task_id="watch").execute({})
+
+
 def test_a_check_sends_one_message_per_alarm_and_returns_the_states(
     record_load: RecordLoad, messages: Webhook
 ) -> None:
     record_load(2)
-    states = [watchdog.check() for _ in range(2)]
+    states = [check() for _ in range(2)]
     assert states[0]["contact_sync"] == "late"
     assert states[0]["invoice_extraction"] == "never_ran"
     record_load(-0.1)
-    watchdog.check()
+    check()
     assert messages.titles == ["Alarm: contact_sync (late)", "Recovered: contact_sync (late)"]
 
 
 def test_a_check_creates_the_inboxes(data_root: Path) -> None:
     """On a fresh installation, no file can be dropped before the inboxes exist."""
-    watchdog.check()
+    check()
     made = {each.relative_to(data_root).as_posix() for each in (data_root / "inbox").rglob("*")}
     for inbox in ("employees", "contacts", "consultants"):
         assert {f"inbox/{inbox}/_LISEZMOI.txt", f"inbox/{inbox}/_modele_{inbox}.xlsx"} <= made
@@ -42,7 +46,7 @@ def test_the_template_marks_what_the_rules_require(
 ) -> None:
     (tmp_path / "rules.toml").write_text('[contact]\nrequired = ["email"]\n')
     monkeypatch.setenv("BMS_RULES", str(tmp_path / "rules.toml"))
-    watchdog.check()
+    check()
     folder = data_root / "inbox" / "contacts"
     [header, _] = (folder / "_modele_contacts.csv").read_text("utf-8-sig").splitlines()
     assert [each for each in header.split(";") if "*" in each] == ["E-mail *"]
@@ -53,7 +57,7 @@ def test_the_template_marks_what_the_rules_require(
 def test_a_check_withdraws_a_drop_whose_file_was_removed(warehouse: Engine) -> None:
     seen = FoundFile("a.csv", 1, "1")
     unfinished.save(warehouse, "employee", [seen], {"a.csv": "incomplete"})
-    watchdog.check()
+    check()
     with warehouse.connect() as connection:
         found = connection.execute(select(dropped_file.c.state, dropped_file.c.reason)).all()
     assert found == [("withdrawn", "removed")]
@@ -65,7 +69,7 @@ def test_a_check_tends_the_inboxes_while_no_channel_accepts_messages(
     record_load(2)
     messages.status = 404
     with pytest.raises(NotDelivered):
-        watchdog.check()
+        check()
     assert (data_root / "inbox" / "contacts" / "_LISEZMOI.txt").exists()
 
 
@@ -75,5 +79,5 @@ def test_a_check_sends_messages_although_the_inboxes_cannot_be_tended(
     record_load(2)
     monkeypatch.setenv("BMS_RULES", str(tmp_path / "deleted.toml"))
     with pytest.raises(InvalidSetting, match=r"deleted\.toml"):
-        watchdog.check()
+        check()
     assert messages.titles == ["Alarm: contact_sync (late)"]

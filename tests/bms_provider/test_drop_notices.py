@@ -12,7 +12,7 @@ from sqlalchemy import Engine, make_url
 from bms_flows.onboarding.inbox import claim, closing
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import FoundFile
-from bms_provider.tasks import drop_notices
+from bms_provider import callbacks
 from tests.listeners import Webhook, webhook
 
 COUNTS = {
@@ -62,7 +62,7 @@ def test_the_people_of_the_inbox_get_figures_and_a_link(
     drop: Drop, messages: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example.com/")
-    drop_notices.notify(context(drop))
+    callbacks.drop_ended(context(drop))
     [text] = messages.texts
     assert text.startswith(f"employees, dépôt {drop.id}\xa0: 2 créées, 1 rejetée\n")
     assert f"Compte rendu\xa0: https://airflow.example.com/bms/drops/{drop.id}\n" in text
@@ -74,13 +74,13 @@ def test_without_recipients_no_mail_is_sent(
     drop: Drop, messages: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BMS_INBOX_NOTICES", '{"contacts": "rh_chat"}')
-    drop_notices.notify(context(drop))
+    callbacks.drop_ended(context(drop))
     assert messages.texts == []
 
 
 def test_a_drop_without_a_report_sends_no_message(warehouse: Engine, messages: Webhook) -> None:
     taken = claim.claim_file(warehouse, "employee", FoundFile("a.csv", 1, "1"))
-    drop_notices.notify(context(taken))
+    callbacks.drop_ended(context(taken))
     assert messages.texts == []
 
 
@@ -88,12 +88,12 @@ def test_a_run_notifies_only_of_its_own_finished_drop(
     drop: Drop, warehouse: Engine, messages: Webhook
 ) -> None:
     held = claim.reopen(warehouse, drop.id, "manual__1")
-    drop_notices.notify(context(held))  # its report is of before
+    callbacks.drop_ended(context(held))  # its report is of before
     with warehouse.begin() as connection:
         closing.finish(connection, held, "applied", report=drop.report)
-    drop_notices.notify(context(drop))  # its run was taken over
+    callbacks.drop_ended(context(drop))  # its run was taken over
     assert messages.texts == []
-    drop_notices.notify(context(held))
+    callbacks.drop_ended(context(held))
     assert len(messages.texts) == 1
 
 
@@ -108,6 +108,6 @@ def test_a_failed_message_is_logged_and_changes_nothing(
 ) -> None:
     connect("closed", conn_type="http", host="http://127.0.0.1:9")
     monkeypatch.setenv("BMS_INBOX_NOTICES", json.dumps({"employees": to}))
-    drop_notices.notify(context(drop))
+    callbacks.drop_ended(context(drop))
     assert f"the notice of drop {drop.id} was not delivered" in caplog.text
     assert claim.get(warehouse, drop.id) == drop

@@ -13,10 +13,16 @@ from airflow.sdk.execution_time.context import set_current_context
 from sqlalchemy import Engine, text
 
 from bms_flows.runtime.service_identity import ServiceMismatch
-from bms_provider.tasks import contract, creation, invoices, mirror, reconciliation
+from bms_provider.operators.flows.checks import BmsProbeContractOperator, BmsReconcileOperator
+from bms_provider.operators.flows.loads import (
+    BmsLoadClientInvoicesOperator,
+    BmsPlanInvoicesOperator,
+    BmsSyncOperator,
+)
 from bms_sandbox.serve import Sandbox
 from tests.bms_provider.conftest import Connect
-from tests.bms_provider.tasks.test_invoices import Events
+from tests.bms_provider.operators.flows.execution import done, plan
+from tests.bms_provider.operators.flows.test_invoices import Events
 
 DAY = {"start_date": "2026-03-02", "end_date": "2026-03-02"}
 MIRROR = {"details": False, "full": False, "accept_gone": False, "entities": [1]}
@@ -55,9 +61,9 @@ def filled(
     """Fill the warehouse from the sandbox, plan invoices, drop a file, reset the request counters."""
     connected(entities="1")
     with run(**CONTACTS):
-        mirror.sync("contact")
+        done(BmsSyncOperator, resource="contact")
     with run(**DAY, entities=[1]):
-        invoices.plan()
+        done(BmsPlanInvoicesOperator)
     inbox = data_root / "inbox" / "employees"
     inbox.mkdir(parents=True)
     (inbox / "a.csv").write_bytes(DROP.encode("cp1252"))
@@ -87,20 +93,20 @@ def everything(warehouse: Engine) -> str:
 
 
 WRITING: dict[str, tuple[Callable[[], object], dict[str, Any]]] = {
-    "contact_sync": (lambda: mirror.sync("contact"), CONTACTS),
+    "contact_sync": (lambda: done(BmsSyncOperator, resource="contact"), CONTACTS),
     "consultant_sync": (
-        lambda: mirror.sync("consultant"),
+        lambda: done(BmsSyncOperator, resource="consultant"),
         {**MIRROR, "type": "ALL", "id_client": None},
     ),
     "employee_directory": (
-        lambda: mirror.sync("employee", 1),
+        lambda: done(BmsSyncOperator, resource="employee", id_entity=1),
         {**MIRROR, "employee_details": "off"},
     ),
-    "plan of invoice_extraction": (invoices.plan, {**DAY, "entities": [1]}),
-    "extract of invoice_extraction": (lambda: invoices.extract(0), {}),
-    "reconciliation": (reconciliation.audit, DAY),
-    "service_contract": (contract.probe, {}),
-    "plan of employee_onboarding": (lambda: creation.plan("employee"), {"path": "a.csv"}),
+    "plan of invoice_extraction": (lambda: done(BmsPlanInvoicesOperator), {**DAY, "entities": [1]}),
+    "extract of invoice_extraction": (lambda: done(BmsLoadClientInvoicesOperator, position=0), {}),
+    "reconciliation": (lambda: done(BmsReconcileOperator), DAY),
+    "service_contract": (lambda: done(BmsProbeContractOperator), {}),
+    "plan of employee_onboarding": (lambda: plan("employee"), {"path": "a.csv"}),
 }
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from bms_provider.tasks import creation
 from bms_sandbox.serve import Sandbox
-from tests.bms_provider.tasks.test_creation import HEADER, connected, run
+from tests.bms_provider.operators.flows import execution
+from tests.bms_provider.operators.flows.test_drops import HEADER, connected, run
 
 __all__ = ["connected"]  # a fixture
 
@@ -54,7 +54,7 @@ class History:
         self.typed[number] = made["guid_employee"]
 
     def plan(self) -> Returned:
-        return creation.plan("employee")
+        return execution.plan("employee")
 
     def approve(self, of: str = "plan") -> Returned:
         """Answer the request for a plan, as an approver who sees its rows."""
@@ -74,16 +74,16 @@ class History:
         return self.approve("enter")
 
     def enter(self) -> Returned:
-        return creation.enter("employee", self.returned["plan"], self.returned["approve"])
+        return execution.enter(self.returned["plan"], self.returned["approve"])
 
     def enter_again(self) -> Returned:
         again = self.returned["approve_again"]
-        return creation.enter("employee", self.returned["enter"], again)
+        return execution.enter(self.returned["enter"], again)
 
     def create(self) -> Returned:
         entered = self.returned["enter_again"]
         for chunk in entered["chunks"]:
-            creation.apply("employee", entered, chunk)
+            execution.create(entered, chunk)
         return {}
 
 

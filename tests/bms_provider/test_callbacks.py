@@ -15,8 +15,7 @@ from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.notice import NotDelivered
 from bms_flows.runtime.settings import FlowSettings
-from bms_provider import notices, policy
-from bms_provider.tasks import callbacks
+from bms_provider import callbacks, notices, policy
 from tests.bms_provider.conftest import RecordLoad
 from tests.listeners import Webhook, webhook
 

@@ -1,7 +1,7 @@
 """Tasks of invoice_extraction, called with an Airflow context."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
@@ -18,9 +18,14 @@ from bms_flows.invoices.units import Unit
 from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.windows import Window
 from bms_provider.hooks.connection import BadConnection
-from bms_provider.tasks import invoices, mirror
+from bms_provider.operators.flows.loads import (
+    BmsListEntitiesOperator,
+    BmsLoadClientInvoicesOperator,
+    BmsPlanInvoicesOperator,
+)
 from bms_sandbox.serve import Sandbox
 from tests.bms_provider.conftest import Connect
+from tests.bms_provider.operators.flows.execution import done
 
 PARIS = ZoneInfo("Europe/Paris")
 WEEK: dict[str, Any] = {"start_date": "2026-03-02", "end_date": "2026-03-08"}
@@ -69,19 +74,19 @@ def test_accepting_held_days_is_skipped_after_the_days_were_read_again(
 ) -> None:
     sandbox.set_fault("wrong_amount", operation="list_client_invoices", count=1)
     with run("night", **WEEK):
-        assert invoices.plan() == [0]
+        assert done(BmsPlanInvoicesOperator) == [0]
         with pytest.raises(LoadHeld):
-            invoices.extract(0)
+            done(BmsLoadClientInvoicesOperator, position=0)
     with run("accepting", accept_suspect=True):
-        assert invoices.plan() == [0]
+        assert done(BmsPlanInvoicesOperator) == [0]
     with run("next night", **WEEK):
-        assert invoices.plan() == [0]
-        assert invoices.extract(0)["inserted"] > 0
+        assert done(BmsPlanInvoicesOperator) == [0]
+        assert done(BmsLoadClientInvoicesOperator, position=0)["inserted"] > 0
     with (
         run("accepting", accept_suspect=True),
         pytest.raises(AirflowSkipException, match="the held days were read again"),
     ):
-        invoices.extract(0)
+        done(BmsLoadClientInvoicesOperator, position=0)
     with warehouse.connect() as connection:
         steps = connection.exec_driver_sql("select step, state from bms.step_run order by id").all()
     states = [state for step, state in steps if step == "extract"]
@@ -113,7 +118,7 @@ def test_a_backfill_run_reads_its_own_day_only(
 ) -> None:
     """The scheduled runs read older days again; a backfill has a run for each of its days."""
     with run("a run", kind=kind, day=10, **params):
-        assert invoices.plan() == [0]
+        assert done(BmsPlanInvoicesOperator) == [0]
     assert planned(warehouse, "a run") == windows
 
 
@@ -121,30 +126,28 @@ def test_a_run_waits_for_the_lease_of_another_run(sandbox: Sandbox, warehouse: E
     """Also after the last retry: the task is rescheduled, which is no attempt and no failure."""
     days = Unit(1, (Window(date(2026, 3, 5), date(2026, 3, 20)),))
     with run("backfill__1", kind="backfill", day=10):
-        assert invoices.plan() == [0]
+        assert done(BmsPlanInvoicesOperator) == [0]
         with (
             lease_days(warehouse, days, step_run_id=99, task="another"),
             pytest.raises(AirflowRescheduleException) as waiting,
         ):
-            invoices.extract(0)
+            done(BmsLoadClientInvoicesOperator, position=0)
         wait = waiting.value.reschedule_date - datetime.now(UTC)
         assert timedelta(seconds=50) < wait < timedelta(seconds=70)
-        assert invoices.extract(0)["days"] == "2026-03-10/2026-03-10"
+        assert done(BmsLoadClientInvoicesOperator, position=0)["days"] == "2026-03-10/2026-03-10"
     with warehouse.connect() as connection:
         steps = connection.execute(text("select step, state from bms.step_run order by id")).all()
     assert steps == [("plan", "complete"), ("extract", "complete")]
     assert sandbox.truth()["requests"]["list_client_invoices"] == {"200": 1}
 
 
-@pytest.mark.parametrize("entities", [invoices.plan, mirror.entities])
-def test_a_run_without_entities_fails(
-    connected: Connect, entities: Callable[[], list[int]]
-) -> None:
+@pytest.mark.parametrize("kind", [BmsPlanInvoicesOperator, BmsListEntitiesOperator])
+def test_a_run_without_entities_fails(connected: Connect, kind: Any) -> None:
     """Otherwise the run would read nothing and succeed."""
     connected()
     named = r"extra entities \(Entities\) is empty, and the run names none"
     with run("night", entities=None), pytest.raises(BadConnection, match=named) as refused:
-        entities()
+        done(kind)
     assert not refused.value.retriable
     with run("by hand", entities=[7]):
-        assert entities() in ([7], [0])
+        assert done(kind) in ([7], [0])

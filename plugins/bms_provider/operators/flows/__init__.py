@@ -1,0 +1,1 @@
+"""Operators that run the steps of the flows."""

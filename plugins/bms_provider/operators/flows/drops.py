@@ -1,0 +1,209 @@
+"""Operators that create the records of a dropped file: plan, enter, create, report; and dispatch files."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseNotifier, Param, task, task_group
+
+from bms_provider import flow_context, policy
+from bms_provider.operators.approval import BmsApprovePlanOperator
+from bms_provider.operators.flows.base import BmsFlowOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from airflow.sdk import Context
+
+    from bms_flows.onboarding.onboarding import Onboarding
+
+
+class BmsDropOperator(BmsFlowOperator):
+    """Base of the operators that work on a dropped file.
+
+    The run's params ``path``, ``drop``, ``line``, ``decision`` and ``dry_run`` choose file and rows.
+    A plain retry of a task continues its work; no row is created twice.
+
+    :param resource: ``employee``, ``contact`` or ``consultant``.
+    """
+
+    def __init__(self, *, resource: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.resource = resource
+
+    @contextmanager
+    def onboarding(self, context: Context) -> Iterator[Onboarding]:
+        """Yield the onboarding of the run."""
+        from bms_flows.onboarding.onboarding import DagRun, Onboarding
+
+        run, settings = context["dag_run"], flow_context.onboarding_settings()
+        dag_run = DagRun(run.dag_id, run.run_id, context["params"], run.triggering_user_name)
+        with flow_context.open_context(settings, self.warehouse_conn_id) as flow:
+            yield Onboarding(flow, settings, self.resource, dag_run, self.hook, flow_context.emit)
+
+
+class BmsPlanDropOperator(BmsDropOperator):
+    """Claim the run's file, read it, and plan which records to create.
+
+    :return: to XCom: the proposal for `BmsApprovePlanOperator`, without personal data.
+    """
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Plan the file."""
+        with self.onboarding(context) as onboarding:
+            return onboarding.plan()
+
+
+class BmsEnterPlanOperator(BmsDropOperator):
+    """Enter an approved plan in the ledger; ask again if the data changed and more would be created.
+
+    :param proposal: return value of the planning task, or of an earlier entering task (templated).
+    :param answer: return value of `BmsApprovePlanOperator` (templated).
+    :return: to XCom: the proposal with ``chunks``, the numbers of the chunks to create.
+    """
+
+    template_fields: Sequence[str] = (*BmsDropOperator.template_fields, "proposal", "answer")
+
+    def __init__(self, *, proposal: Any, answer: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.proposal = proposal
+        self.answer = answer
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Enter the plan."""
+        with self.onboarding(context) as onboarding:
+            return onboarding.enter(self.proposal, self.answer)
+
+
+class BmsCreateRecordsOperator(BmsDropOperator):
+    """Create the records of one chunk; each row is created once, adopted, rejected, or sent to review.
+
+    :param entered: return value of `BmsEnterPlanOperator` (templated).
+    :param chunk: number of the chunk (templated).
+    :return: to XCom: the number of rows by state.
+    """
+
+    template_fields: Sequence[str] = (*BmsDropOperator.template_fields, "entered", "chunk")
+
+    def __init__(self, *, entered: Any, chunk: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.entered = entered
+        self.chunk = chunk
+
+    def execute(self, context: Context) -> dict[str, int]:
+        """Create the records."""
+        with self.onboarding(context) as onboarding:
+            return onboarding.apply(self.entered, self.chunk)
+
+
+class BmsDropReportOperator(BmsDropOperator):
+    """Read created records back, list the rows to review, write report and receipt, close the drop.
+
+    :param entered: return value of `BmsEnterPlanOperator` (templated).
+    :return: to XCom: the number of rows by state, and the report's folder.
+    """
+
+    template_fields: Sequence[str] = (*BmsDropOperator.template_fields, "entered")
+
+    def __init__(self, *, entered: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.entered = entered
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Write the report."""
+        with self.onboarding(context) as onboarding:
+            return onboarding.conclude(self.entered)
+
+
+class BmsDispatchInboxOperator(BmsDropOperator):
+    """Claim every settled file of an inbox.
+
+    :return: to XCom: for each file, ``trigger_run_id`` and ``conf`` of the run to start.
+    """
+
+    def execute(self, context: Context) -> list[dict[str, Any]]:  # noqa: ARG002 - Airflow's signature
+        """Claim the files."""
+        from bms_flows.onboarding import dispatch
+        from bms_flows.onboarding.inboxes import Inbox
+
+        settings = flow_context.onboarding_settings()
+        with flow_context.open_context(settings, self.warehouse_conn_id) as flow:
+            inbox = Inbox(flow, self.resource, settings)
+            return dispatch.dispatch(inbox, flow_context.step(f"take_{self.resource}"))
+
+
+class NotifyApprovers(BaseNotifier):
+    """Sends the request to the approvers; the watchdog repeats a message that no channel accepted."""
+
+    def notify(self, context: Any) -> None:  # noqa: ARG002 - Airflow's signature
+        """Send the messages that are due."""
+        from bms_provider import notices
+
+        settings = flow_context.onboarding_settings()
+        with flow_context.open_context(settings) as flow:
+            notices.notify_approvers(flow, settings)
+
+
+@task_group(prefix_group_id=False)
+def approval(resource: str, planned: Any) -> Any:
+    """Two rounds: the second asks again if more or other rows would be created since the first."""
+    entered = planned
+    for again in ("", "_again"):
+        asked = BmsApprovePlanOperator(
+            task_id=f"approve{again}",
+            proposal=entered,
+            response_timeout=policy.APPROVAL_TIMEOUT,
+            notifiers=[NotifyApprovers()],
+        )
+        entered = BmsEnterPlanOperator(
+            task_id=f"enter{again}",
+            resource=resource,
+            proposal=entered,
+            answer=asked.output,
+            **policy.CREATION,
+        ).output
+    return entered
+
+
+@task
+def chunks(entered: Any) -> Any:
+    """Return the numbers of the chunks, one per mapped task."""
+    return entered["chunks"]
+
+
+def params(inbox: str, record: str) -> dict[str, Param]:
+    """Return the params of an onboarding DAG; `record` describes the id of a record."""
+    return {
+        "path": Param(
+            None,
+            type=["null", "string"],
+            title="File",
+            description=f"Name of a file in inbox/{inbox}/; the run claims it immediately.",
+        ),
+        "drop": Param(
+            None,
+            type=["null", "integer"],
+            title="Drop",
+            description="Number of a drop to continue; its report and the board show the number.",
+        ),
+        "line": Param(
+            None,
+            type=["null", "string"],
+            title="Lines to decide on",
+            description="Line numbers in the drop's needs_review.csv: 4, or 3-7, 9, or all; requires a"
+            " decision.",
+        ),
+        "decision": Param(
+            None,
+            type=["null", "string"],
+            title="Decision",
+            description=f"create, give_up, or {record} to assign to one line.",
+        ),
+        "dry_run": Param(
+            False,
+            type="boolean",
+            title="Dry run",
+            description="Read and plan only: the report shows what a run would do.",
+        ),
+    }
