@@ -310,7 +310,7 @@ def test_the_plan_is_written_before_its_approver_is_asked(
     assert f"(https://airflow.example.com/bms/drops/1/plans/{plan_id})" in question["body"]
     assert question["users"] == ["marie"]
     assert "Dupré" not in str(proposed)
-    file = data_root / drop_row(warehouse).report / f"plan_id-{plan_id}.csv"
+    file = data_root / drop_row(warehouse).report / f"plan-{plan_id}.csv"
     assert "2;create;810001;Dupré;Zoé;1;2027-01-04;" in file.read_text("utf-8-sig")
     assert file.stat().st_mode & 0o777 == 0o600
     with warehouse.connect() as connection:
