@@ -24,7 +24,8 @@ pytestmark = pytest.mark.prove
 def rows(kind: str, count: int) -> str:
     number = {"approved": 81, "rejected": 82, "unanswered": 83, "few": 84}[kind]
     return "".join(
-        f"{number}{n:04d};{SECRET_NAME};Prénom {kind} {'ABC'[n]};1;2027-01-04\r\n" for n in range(count)
+        f"{number}{n:04d};{SECRET_NAME};Prénom {kind} {'ABC'[n]};1;2027-01-04\r\n"
+        for n in range(count)
     )
 
 
