@@ -27,7 +27,7 @@ IGNORED_STARTS = ("~$", ".", "_")
 IGNORED_NAMES = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r"})
 """What file managers of Windows and macOS put into a shared folder, in lower case."""
 LOCK_FILES = ("~${name}", ".~lock.{name}#")
-"""What Excel and LibreOffice put beside a file while they have it open."""
+"""Files that Excel and LibreOffice write next to a file while they have it open."""
 
 WaitReason = Literal[
     "growing", "being_written", "open_in_editor", "empty", "incomplete", "unreadable", "bad_name"
@@ -159,7 +159,7 @@ def compare_scans(
     """Compare two scans, made `drop_settle_s` apart.
 
     A file may be taken when both scans found the same, its last line is complete, no lock file of
-    Excel or LibreOffice is beside it, and no process of this machine has it open for writing, where
+    Excel or LibreOffice is next to it, and no process of this machine has it open for writing, where
     the file system supports read leases. Without read leases, a writer that pauses between two rows for longer than that time is not detected.
     """
     earlier = set(before)

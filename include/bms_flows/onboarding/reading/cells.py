@@ -45,7 +45,7 @@ _ERROR: Final = re.compile(
 )
 """What Excel in several languages, LibreOffice and Google Sheets show in place of a value."""
 _EMPTY: Final = frozenset({"NULL", "null", "(null)", "NaN", "NaT", "<NA>", "undefined"})
-"""What programs write for an empty cell. A person may be called Null, so the case counts."""
+"""What programs write for an empty cell. Null is also a last name, so the case counts."""
 _DITTO: Final = frozenset({"idem", "id.", "ditto", '"', "''", "//", "\u201d", "\u3003"})
 """What users write for the value of the row above. A company may be called Idem, so the case counts."""
 _AS_DECIMAL: Final = re.compile(r"\+?[0-9]+[.,]0+")

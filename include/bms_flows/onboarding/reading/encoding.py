@@ -90,7 +90,7 @@ _MISREAD_AS: Final = ("cp1252", "mac_roman", "cp850")
 # What is left of é when a cp1252 program shows "Ã" and the byte after it became a blank.
 _LONE: Final = re.compile(r"(?:(?<=[a-zß-ÿ])|\b)Ã(?=\s|$)|ï¿½|\ufffd")
 # Lower-case é, è, ç and their like in MacRoman or cp850, read as cp1252: signs that no word holds. The last
-# line: letters of Turkish and Central European encodings, such as Yýldýz and Kovaèeviæ.
+# line: characters of Turkish and Central European encodings, such as Yýldýz and Kovaèeviæ.
 _FOREIGN: Final = re.compile(
     r"[^\W\d_][‚ƒ„†‡ˆ‰¨¯¸¢¤¥¦¬±¶¿×÷¼½¾]|[‚ƒ†‡ˆ‰¨¯¸¢¤¥¦¬±¶×÷¼½¾€][^\W\d_]"
     r"|[a-zß-ÿ][ŠŽŒŸÐÞ]|[^\W\d_][“”™•‹›´][^\W\d_]|[^\W\d_][–—…Ÿ][a-zß-ÿ]"

@@ -35,7 +35,7 @@ _BLOCK: Final = 16
 _REFERENCE: Final = 30
 """Characters of a cell range that a fault shows."""
 _TITLE_ROWS: Final = 10
-"""Among so many rows a header below titles is searched in sheets that are not read."""
+"""Rows in which a header below titles is searched, in sheets that are not read."""
 
 Records = Sequence[tuple[int, Sequence[Cell]]]
 """Rows with their lines, as Excel numbers them."""

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import REPORT_COLUMNS, Sheet
-from bms_flows.onboarding.reporting.rejects import reject_files, report_cells
+from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from tests.support.excel import formulas
 
@@ -104,11 +104,12 @@ def test_a_row_whose_cells_are_shifted_stays_rejected_in_the_workbook() -> None:
 
 
 def test_a_column_that_the_file_lacks_is_named_as_in_the_template() -> None:
-    form = read(b"Nom;N\xc2\xb0 matricule\nA;1\n", "a.csv", EMPLOYEE).form
+    content = b"Nom;N\xc2\xb0 matricule\nA;1\n"
+    form = read(content, "a.csv", EMPLOYEE).form
     faults = [Fault("missing_value", 2, field=name) for name in ("payroll_number", "first_name")]
-    _, field, reason, *_ = report_cells(2, faults, form, "FR")
-    assert field == "N° matricule | Prénom [first_name]"
-    assert "Prénom [first_name]\xa0: Valeur obligatoire absente." in reason
+    refused = reject_files(content, form, {2: faults})[".csv"].decode("utf-8")
+    assert ";N° matricule | Prénom [first_name];" in refused
+    assert "Prénom [first_name]\xa0: Valeur obligatoire absente." in refused
 
 
 def test_a_file_without_rows_is_rejected_with_reasons() -> None:
