@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Mapping
 
 import httpx
+import psycopg
 
 from bms_sandbox.serve import Sandbox
 from bms_sandbox.tokens import Credentials
@@ -54,6 +55,21 @@ def secrets_of(sandbox: Sandbox) -> dict[str, tuple[str, ...]]:
     common = "".join(one for one, _ in same)
     assert len(common) > len("eyJhbGciOiJIUzI1NiJ9."), "tokens share more than their header"
     return {"secret": (given.secret,), "token": (common,)}
+
+
+def stored_in_airflow(stack: Running, text: str) -> set[str]:
+    """Return the tables of Airflow's database with a text in any column."""
+    metadata = stack.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"].replace("+psycopg2", "")
+    with psycopg.connect(metadata) as connection:
+        tables = connection.execute(
+            "select table_name from information_schema.tables where table_schema = 'public'"
+        ).fetchall()
+        query = 'select exists (select 1 from "{}" t where position(%s in t::text) > 0)'
+        return {
+            name
+            for (name,) in tables
+            if connection.execute(query.format(name), [text]).fetchone() == (True,)
+        }
 
 
 def seen(content: str | bytes, planted: Mapping[str, tuple[str, ...]]) -> set[str]:

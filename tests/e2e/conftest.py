@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from stack.launcher import Running, running
 from stack.processes import find_tagged
@@ -53,10 +53,8 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def signed_in(browser: Browser, stack: Running) -> Page:
-    """A page of one signed-in session."""
-    context = browser.new_context(base_url=stack.url, viewport={"width": 1280, "height": 800})
+def sign_in(context: BrowserContext, stack: Running) -> Page:
+    """Return a page of a new session."""
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.goto("/")
@@ -65,6 +63,13 @@ def signed_in(browser: Browser, stack: Running) -> Page:
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url(f"{stack.url}/")
     return page
+
+
+@pytest.fixture(scope="module")
+def signed_in(browser: Browser, stack: Running) -> Page:
+    """A page of one signed-in session."""
+    context = browser.new_context(base_url=stack.url, viewport={"width": 1280, "height": 800})
+    return sign_in(context, stack)
 
 
 @pytest.fixture

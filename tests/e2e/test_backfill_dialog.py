@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from stack.launcher import Running
 from tests.e2e.airflow_api import DONE, Airflow, until
-from tests.e2e.conftest import PATIENCE
+from tests.e2e.conftest import sign_in
 
 DAG = "invoice_extraction"
 FIRST, LAST = "2026/04/13", "2026/04/15"
@@ -33,14 +33,7 @@ def page(browser: Browser, stack: Running) -> Iterator[Page]:
     context = browser.new_context(
         base_url=stack.url, timezone_id="Europe/Paris", viewport={"width": 1280, "height": 1500}
     )
-    context.set_default_timeout(PATIENCE)
-    page = context.new_page()
-    page.goto("/")
-    page.get_by_label("Username").fill(stack.user)
-    page.get_by_label("Password").fill(stack.password)
-    page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url(f"{stack.url}/")
-    yield page
+    yield sign_in(context, stack)
     context.close()
 
 
