@@ -1,18 +1,16 @@
 """Publication of a held load that an operator accepted, from its stored responses."""
 
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from sqlalchemy import select
 
 from bms_flows.invoices.leases import Lease, lease_days
-from bms_flows.invoices.load import RESOURCE, Languages, Loader
+from bms_flows.invoices.load import RESOURCE
 from bms_flows.invoices.planning import held_loads
-from bms_flows.invoices.publish import complete
-from bms_flows.invoices.raw import ResponsesMissing, StoredResponses, reload
+from bms_flows.invoices.publish import Publication
+from bms_flows.invoices.raw import ResponsesMissing, StoredResponses
 from bms_flows.invoices.record import LoadRecord
-from bms_flows.invoices.review import profile_of
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import step_log
 from bms_flows.runtime.context import FlowContext, recorded_step
@@ -56,33 +54,20 @@ def _publish(flow: FlowContext, unit: Unit, step_run_id: int, lease: Lease) -> d
             f"entity {unit.id_entity}, {unit.span}: raw responses of step {unit.accepts} are "
             "missing; run these days again"
         )
-    names = Languages(details["language"], flow.settings.language)
-    landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC), step_run_id)
     record = LoadRecord(
         unit,
         step_run_id,
         details["raw"],
-        names.read,
+        details["language"],
         details["zone"],
         range_date,
         details.get("measures", {}),
     )
+    landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC), step_run_id)
     with (
         flow.warehouse.execution_options(isolation_level="AUTOCOMMIT").connect() as committed,
-        flow.warehouse.begin() as connection,
+        flow.warehouse.begin() as writing,
     ):
-        lease.name_session(connection)
-        loader = Loader(connection, step_run_id, names, clock(connection))
-        transform = reload(
-            committed,
-            loader,
-            unit,
-            stored,
-            later=True,
-            renew=partial(lease.renew, committed),
-        )
-        lease.fence(connection)
-        loader.merge()
-        profile = profile_of(committed, transform, loader, {}, ())
-        complete(record, transform, loader, landing, flow.settings.time_zone, profile)
+        publication = Publication(flow, record, lease, landing, committed, writing)
+        transform = publication.complete_stored(unit, stored, clock(writing), later=True)
     return record.manifest(transform)

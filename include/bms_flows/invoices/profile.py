@@ -1,214 +1,45 @@
-"""Profile of an invoice load: counted from the columns in memory, and from one query of changed rows."""
+"""Profile of an invoice load: what its rows show, and what one query of changed rows shows."""
 
-from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 
-import msgspec
-import pyarrow as pa
-import pyarrow.compute as pc
-from sqlalchemy import Connection
-
-from bms.records import ClientInvoice, described
-from bms.responses import Rows
-from bms_flows.invoices.decode import CODE_NAMES
 from bms_flows.invoices.load import Loader
-from bms_flows.runtime.checks import NEW_EMPTY
-from bms_flows.runtime.profile import Level, Part, Profile, Share
-from bms_flows.runtime.windows import DAY, Window
+from bms_flows.invoices.row_counter import OPTIONAL, RowCounter
+from bms_flows.invoices.transform import Transform
+from bms_flows.runtime.profile import Part, Profile, Share
+from bms_flows.runtime.quarantine import InvalidRow
 from bms_warehouse.queries import changes
-from bms_warehouse.queries.invoices import of_other_entities
+from bms_warehouse.queries.invoices import days_of, of_other_entities
 from bms_warehouse.tables import client_invoice, superseded
 
-REQUIRED = (ClientInvoice.KEY, *ClientInvoice.amounts())
-FIELDS = tuple(name for name in described(ClientInvoice) if name not in REQUIRED)
-"""Fields that may be empty; a row without a required field is quarantined."""
-OPTIONAL = tuple(name for name in FIELDS if name not in CODE_NAMES)
-"""Without the names of codes, which depend on the language."""
 SETTLED = (
     *("reference_number", "invoice_type", "id_client", "currency"),
     *("total_excl_vat", "total_vat", "total_incl_vat"),
 )
 """Fields that rarely change once an invoice exists."""
-IDENTITY = ("id_invoice", "reference_number", "id_client", "total_incl_vat")
-"""Fields that are equal in two entities only if one of them got the other's response."""
-FRESH_DAYS = 7
-"""Age up to which a new row counts as of the last week."""
 NEWEST_DAYS = 10
-SAMPLE_ROWS = 40
-"""Rows of each response that are compared with other entities."""
-
-
-@dataclass
-class FieldCounts:
-    """Rows of a load by field, for the details of its step run."""
-
-    missing: Counter[str] = field(default_factory=Counter)
-    """Rows whose value is null, absent or mistyped."""
-    mistyped: Counter[str] = field(default_factory=Counter)
-    """Rows whose value has an unexpected type and an ambiguous meaning."""
-    coerced: Counter[str] = field(default_factory=Counter)
-    """Rows whose value has an unexpected type and one possible meaning."""
-
-    def as_dict(self) -> dict[str, dict[str, int]]:
-        """Return the counts above 0."""
-        found = {each.name: dict(+getattr(self, each.name)) for each in fields(self)}
-        return {name: counts for name, counts in found.items() if counts}
-
-
-@dataclass
-class RowCounter:
-    """Counts of the rows transformed so far."""
-
-    read_on: date
-    volatile: frozenset[str] = frozenset()
-    """Unknown fields that were left out."""
-    unknown: bool = False
-    """Whether a new or changed row has fields that the interface doesn't describe."""
-    rows: int = 0
-    counts: FieldCounts = field(default_factory=FieldCounts)
-    new: Counter[str] = field(default_factory=Counter)
-    """New rows by the measure of their age."""
-    empty: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """New rows without a value, by field and measure."""
-    mistyped: Counter[str] = field(default_factory=Counter)
-    """New or changed rows whose value has an unexpected type."""
-    clients: Counter[int] = field(default_factory=Counter)
-    negative: int = 0
-    unpaid: int = 0
-    levels: dict[str, Level] = field(default_factory=dict)
-    new_days: set[date] = field(default_factory=set)
-    repeated: list[Part] = field(default_factory=list)
-    elsewhere: list[Part] = field(default_factory=list)
-    sample: list[pa.Table] = field(default_factory=list)
-
-    def add(
-        self,
-        window: Window,
-        rows: pa.Table,
-        differing: pa.Table,
-        new: pa.Array,
-        records: Rows[ClientInvoice] | None,
-    ) -> None:
-        """Add the rows of a response: all rows, differing rows, and which of these are new.
-
-        `records` is None if every value is as the interface describes.
-        """
-        self.rows += rows.num_rows
-        for name in FIELDS:
-            self.counts.missing[name] += rows.column(name).null_count
-        self.unpaid += pc.sum(pc.not_equal(rows.column("total_due"), 0)).as_py() or 0
-        self._add_outside(window, rows)
-        step = max(1, rows.num_rows // SAMPLE_ROWS)
-        chosen = pa.array(range(0, rows.num_rows, step), pa.int64())
-        self.sample.append(rows.select(IDENTITY).take(chosen))
-        if new.true_count:
-            self._add_new(
-                window, rows, differing if new.false_count == 0 else differing.filter(new)
-            )
-        if records is None:
-            return
-        self.unknown |= differing.column("_extra").null_count < differing.num_rows
-        self.counts.coerced.update(records.coerced)
-        self.counts.mistyped.update(records.mistyped)
-        if records.mistyped:
-            for extra in differing.column("_extra").to_pylist():
-                names = records.mistyped.keys() & msgspec.json.decode(extra or "{}").keys()
-                self.mistyped.update(names)
-
-    def _add_outside(self, window: Window, rows: pa.Table) -> None:
-        """Count rows of other days, unchanged ones included: the response is for another window."""
-        days = rows.column("_day")
-        outside = pc.not_equal(rows.column("_counted_day"), days)
-        found = pc.sum(outside).as_py() or 0
-        if found:
-            share = Share(found, rows.num_rows)
-            self.elsewhere.append(Part(share, frozenset(window), f" in the response for {window}"))
-
-    def _add_new(self, window: Window, rows: pa.Table, new: pa.Table) -> None:
-        days = new.column("_counted_day")
-        for measure, part in zip(NEW_EMPTY, self._by_age(days), strict=True):
-            found = new.num_rows if (every := pc.all(part).as_py()) else pc.sum(part).as_py() or 0
-            if not found:
-                continue
-            self.new[measure] += found
-            of_age = new if every else new.filter(part)
-            for name in OPTIONAL:
-                if empty := of_age.column(name).null_count:
-                    self.empty[name, measure] += empty
-        self.new_days.update(pc.unique(days).to_pylist())
-        for each in pc.value_counts(new.column("id_client").drop_null()):
-            self.clients[each["values"].as_py()] += each["counts"].as_py()
-        amounts = new.column("total_incl_vat").cast(pa.float64())
-        self.negative += pc.sum(pc.less(amounts, 0)).as_py() or 0
-        self._add_levels(new.column("currency"), amounts)
-        references = rows.column("reference_number").drop_null()
-        repeated = len(references) - pc.count_distinct(references).as_py()
-        part_days = frozenset(pc.unique(days).to_pylist())
-        share = Share(repeated, len(references))
-        self.repeated.append(Part(share, part_days, f" in the response for {window}"))
-
-    def _by_age(self, days: pa.ChunkedArray) -> tuple[pa.ChunkedArray, ...]:
-        """Return which rows are of today or later, of the last week, and older."""
-        today, week_ago = (
-            pa.scalar(day, pa.date32()) for day in (self.read_on, self.read_on - FRESH_DAYS * DAY)
-        )
-        new, recent = pc.greater_equal(days, today), pc.greater_equal(days, week_ago)
-        return new, pc.and_(recent, pc.invert(new)), pc.invert(recent)
-
-    def _add_levels(self, currencies: pa.ChunkedArray, amounts: pa.ChunkedArray) -> None:
-        """Add the decimal logarithms of the amounts other than 0."""
-        sizes = pc.abs(amounts)
-        logs = pc.if_else(pc.greater(sizes, 0), pc.log10(sizes), None)
-        table = pa.table({"currency": currencies, "log": logs, "square": pc.multiply(logs, logs)})
-        groups = table.group_by("currency", use_threads=False).aggregate(
-            [("log", "count"), ("log", "sum"), ("square", "sum")]
-        )
-        for group in groups.to_pylist():
-            if group["log_count"]:
-                level = Level(group["log_count"], group["log_sum"], group["square_sum"])
-                currency = group["currency"] or ""
-                self.levels[currency] = self.levels.get(currency, Level()) + level
-
-
-@dataclass(frozen=True)
-class RowFacts:
-    """Facts of single rows, given by the days that each row may belong to."""
-
-    duplicates: Sequence[frozenset[date]] = ()
-    amounts_differ: Sequence[frozenset[date]] = ()
-    elsewhere: Sequence[Part] = ()
-    """New or changed rows of days outside their window."""
-    not_accepted: Sequence[frozenset[date]] = ()
-    """Quarantined rows that no published load has quarantined with the same content."""
-    rows_read: int = 0
-
-
-@dataclass(frozen=True)
-class LostRows:
-    """Stored rows that the responses lack, by window and by day."""
-
-    windows: Sequence[Part]
-    days: Sequence[Part]
 
 
 def load_profile(
-    counter: RowCounter,
-    rows: RowFacts,
-    lost: LostRows,
-    days: dict[date, int],
+    transform: Transform,
     loader: Loader,
-    foreign: Share,
+    published: Mapping[date, int],
+    not_accepted: Sequence[InvalidRow] = (),
 ) -> Profile:
-    """Return the profile of a completely merged load; one query counts the changed rows."""
+    """Return the profile of a completely merged load; one query counts the changed rows.
+
+    `published` has the invoices of the published days, `not_accepted` the invalid rows that no
+    published load has quarantined with the same content.
+    """
+    counter = transform.rows
     profile = Profile(levels=counter.levels, new_days=frozenset(counter.new_days))
-    profile.days = dict(sorted(days.items())[-NEWEST_DAYS:])
-    _add_rows(profile, rows, counter)
-    _add_missing(profile, lost)
-    stored = sum(part.share.of for part in lost.windows)
-    _add_changes(profile, counter, stored, loader)
     profile.volatile = counter.volatile
+    days = transform.complete_days
+    profile.days = {day: days[day].invoices for day in sorted(days)[-NEWEST_DAYS:]}
+    _add_read_rows(profile, transform, not_accepted)
+    _add_missing(profile, transform, published)
+    stored = sum(each.stored for each in transform.windows)
+    _add_changes(profile, counter, stored, loader)
     if loader.changed and counter.unknown:
         found = changes.unknown_by_step(
             loader.connection,
@@ -218,55 +49,68 @@ def load_profile(
             observed_at=loader.observed_at,
         )
         profile.unknown = {name: Share(rows, stored) for name, rows in found.items()}
-    new, new_days = counter.new.total(), counter.new_days
+    new_days = counter.new_days
     for measure, of in counter.new.items():
         for name in OPTIONAL:
             profile.add(f"{name}.{measure}", counter.empty[name, measure], of, new_days)
     largest = max(counter.clients.values(), default=0)
     profile.add("client", largest, counter.clients.total(), new_days)
-    profile.add("negative", counter.negative, new, new_days)
-    profile.add("foreign", foreign.found, foreign.of, days)
-    _add_parts(profile, "repeated", counter.repeated)
+    profile.add("negative", counter.negative, counter.new.total(), new_days)
+    profile.add("foreign", *_foreign_share(transform), days)
     return profile
 
 
-def foreign_share(committed: Connection, counter: RowCounter, id_entity: int) -> Share:
+def _foreign_share(transform: Transform) -> Share:
     """Return how many of the sampled rows equal a stored row of another entity."""
-    if not counter.rows:
+    sample = [row for table in transform.rows.sample for row in table.to_pylist()]
+    if not sample:
         return Share()
-    sample = pa.concat_tables(counter.sample).to_pylist()
     ids = [row["id_invoice"] for row in sample]
-    others = of_other_entities(committed, ids, id_entity)
-    found = sum(tuple(row.values()) in others for row in sample)
-    return Share(found, len(sample))
+    others = of_other_entities(transform.committed, ids, transform.id_entity)
+    return Share(sum(tuple(row.values()) in others for row in sample), len(sample))
 
 
-def _add_rows(profile: Profile, rows: RowFacts, counter: RowCounter) -> None:
-    for name, each in (("amounts_differ", rows.amounts_differ), ("duplicates", rows.duplicates)):
-        days: frozenset[date] = frozenset().union(*each)
-        profile.add(name, len(each), max(rows.rows_read, len(each)), days)
-    if rows.elsewhere:
-        profile.parts["elsewhere"] = [*rows.elsewhere]
+def _add_read_rows(
+    profile: Profile, transform: Transform, not_accepted: Sequence[InvalidRow]
+) -> None:
+    """Add what the rows of the responses show."""
+    read, counter = transform.counts.rows_read, transform.rows
+    duplicates = [row for row in not_accepted if row.code == "duplicate_id"]
+    profile.add("amounts_differ", len(transform.amounts_differ), read, transform.amounts_differ)
+    for name, rows in (("duplicates", duplicates), ("quarantined", not_accepted)):
+        profile.add(name, len(rows), read, {day for row in rows for day in row.days})
+    profile.parts["elsewhere"] = [
+        each.part(each.outside, max(each.outside, each.stored), " in the response for")
+        for each in transform.windows
+        if each.outside
+    ]
     profile.parts["outside"] = counter.elsewhere
     outside = sum(part.share.found for part in counter.elsewhere)
     profile.add("outside", outside, counter.rows, _days(counter.elsewhere))
-    not_accepted: frozenset[date] = frozenset().union(*rows.not_accepted)
-    profile.add("quarantined", len(rows.not_accepted), rows.rows_read, not_accepted)
+    profile.parts["repeated"] = counter.repeated
+    repeated = sum((part.share for part in counter.repeated), Share())
+    profile.add("repeated", *repeated, _days(counter.repeated))
 
 
-def _add_missing(profile: Profile, lost: LostRows) -> None:
-    losing = [part for part in lost.windows if part.share.found]
-    profile.parts["missing"] = [*losing, *lost.days]
-    total = sum((part.share for part in lost.windows), Share())
+def _add_missing(profile: Profile, transform: Transform, published: Mapping[date, int]) -> None:
+    """Add the stored invoices that the responses lack, by response and by day."""
+    missing = {*transform.missing}
+    windows = [
+        each.part(len(each.missing & missing), each.stored, " in") for each in transform.windows
+    ]
+    losing = [part for part in windows if part.share.found]
+    found = days_of(transform.committed, transform.id_entity, missing) if missing else {}
+    profile.parts["missing"] = [
+        *losing,
+        *(
+            Part(Share(count, max(count, published.get(day, 0))), frozenset([day]), f" on {day}")
+            for day, count in sorted(found.items())
+        ),
+    ]
+    total = sum((part.share for part in windows), Share())
     if total.of:
         where = f" in {len(losing)} responses" if len(losing) > 1 else ""
         profile.shares["missing"] = Part(total, _days(losing), where)
-
-
-def _add_parts(profile: Profile, measure: str, parts: Sequence[Part]) -> None:
-    profile.parts[measure] = [*parts]
-    total = sum((part.share for part in parts), Share())
-    profile.add(measure, *total, _days(parts))
 
 
 def _add_changes(profile: Profile, counter: RowCounter, stored: int, loader: Loader) -> None:

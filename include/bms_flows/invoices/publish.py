@@ -1,19 +1,25 @@
 """Publication of a load: versions, watermark, quarantine, totals and reports, in one transaction."""
 
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime
-from zoneinfo import ZoneInfo
+from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Row, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from bms.counters import Counters
 from bms_flows.invoices import day_state, report
-from bms_flows.invoices.load import RESOURCE, Loader
+from bms_flows.invoices.leases import Lease
+from bms_flows.invoices.load import RESOURCE, Languages, Loader
 from bms_flows.invoices.numbers import check_numbers
+from bms_flows.invoices.profile import load_profile
+from bms_flows.invoices.raw import StoredResponses, reload
 from bms_flows.invoices.record import LoadRecord
 from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import profiles, quarantine, step_log
+from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.landing import Landing
 from bms_flows.runtime.profile import Profile
 from bms_flows.runtime.windows import local_date
@@ -29,61 +35,96 @@ class UnbalancedCounts(RuntimeError):
     """Another writer changed rows during the load, so the counts differ; nothing was published."""
 
 
-def complete(
-    record: LoadRecord,
-    transform: Transform,
-    loader: Loader,
-    landing: Landing,
-    zone: ZoneInfo,
-    profile: Profile,
-    counters: Counters | None = None,
-) -> None:
-    """Publish a load, write its reports and complete its step run, in the loader's transaction.
+@dataclass(frozen=True)
+class Publication:
+    """What the publication of a load needs."""
 
-    The reports are written before the step run is complete. A crash in between leaves files of an
-    unfinished step run, never a complete step run without files.
+    flow: FlowContext
+    record: LoadRecord
+    lease: Lease
+    landing: Landing
+    committed: Connection
+    """Reads what was committed before the load."""
+    writing: Connection
+    counters: Counters | None = None
+
+    def loader(self, observed_at: datetime) -> Loader:
+        """Return the loader of a transaction of `writing`."""
+        self.lease.name_session(self.writing)
+        names = Languages(self.record.language, self.flow.settings.language)
+        return Loader(self.writing, self.record.step_run_id, names, observed_at)
+
+    def renew(self) -> None:
+        """Extend the lease."""
+        self.lease.renew(self.committed)
+
+    def complete_stored(
+        self, unit: Unit, stored: StoredResponses, observed_at: datetime, *, later: bool
+    ) -> Transform:
+        """Load the days of `unit` from stored responses, and complete the load; see `reload`."""
+        loader = self.loader(observed_at)
+        transform = reload(self.committed, loader, unit, stored, later=later, renew=self.renew)
+        loader.merge()
+        only = replace(self, record=replace(self.record, unit=unit))
+        only.complete(transform, loader, load_profile(transform, loader, {}))
+        return transform
+
+    def complete(self, transform: Transform, loader: Loader, profile: Profile) -> None:
+        """Publish a load, write its reports and complete its step run, in the loader's transaction.
+
+        The reports are written before the step run is complete. A crash in between leaves files of an
+        unfinished step run, never a complete step run without files.
+        """
+        self.lease.fence(self.writing)
+        record, unit, at = self.record, self.record.unit, loader.observed_at
+        zone = self.flow.settings.time_zone
+        _record_findings(transform, loader, unit, publish(transform, loader, unit))
+        numbers = (
+            check_numbers(
+                self.writing,
+                unit,
+                step_run_id=record.step_run_id,
+                at=at,
+                today=local_date(transform.read_at, zone),
+            )
+            if loader.inserted or loader.changed
+            else []
+        )
+        days = (unit.span.start.isoformat(), unit.span.end.isoformat())
+        totals = transform.totals.by_currency
+        report.write_totals(self.landing.report("totals.csv"), unit.id_entity, days, totals)
+        history = self.landing.report("history.csv")
+        report.write_history(self.writing, history, record.step_run_id, at, zone)
+        profiles.save(
+            self.writing,
+            record.step_run_id,
+            profile,
+            resource=RESOURCE,
+            id_entity=unit.id_entity,
+            read_at=transform.read_at,
+            accepted=record.accepted,
+        )
+        step_log.finish(
+            self.writing,
+            record.step_run_id,
+            state="complete",
+            counts=transform.counts,
+            service=self.counters,
+            details={
+                **record.details(unit, transform),
+                "numbers": numbers,
+                "report": self.landing.reports,
+                "seen_at": at.isoformat(),
+                "language_shown": loader.names.shown,
+            },
+        )
+
+
+def publish(transform: Transform, loader: Loader, unit: Unit) -> Sequence[Row[Any]]:
+    """Write the whole load in the loader's transaction, and complete its counts.
+
+    Returns for each day with written rows how many are changed, and how many are newly missing.
     """
-    publish(transform, loader, record.unit)
-    unit, at = record.unit, loader.observed_at
-    _record_findings(transform, loader, unit)
-    today = local_date(transform.read_at, zone)
-    numbers = (
-        check_numbers(loader.connection, unit, step_run_id=record.step_run_id, at=at, today=today)
-        if loader.inserted or loader.changed
-        else []
-    )
-    days = (unit.span.start.isoformat(), unit.span.end.isoformat())
-    totals = transform.totals.by_currency
-    report.write_totals(landing.report("totals.csv"), unit.id_entity, days, totals)
-    history = landing.report("history.csv")
-    report.write_history(loader.connection, history, record.step_run_id, at, zone)
-    profiles.save(
-        loader.connection,
-        record.step_run_id,
-        profile,
-        resource=RESOURCE,
-        id_entity=unit.id_entity,
-        read_at=transform.read_at,
-        accepted=record.accepted,
-    )
-    step_log.finish(
-        loader.connection,
-        record.step_run_id,
-        state="complete",
-        counts=transform.counts,
-        service=counters,
-        details={
-            **record.details(unit, transform),
-            "numbers": numbers,
-            "report": landing.reports,
-            "seen_at": at.isoformat(),
-            "language_shown": loader.names.shown,
-        },
-    )
-
-
-def publish(transform: Transform, loader: Loader, unit: Unit) -> None:
-    """Write the whole load in the loader's transaction, and complete its counts."""
     connection, step_run_id, at = loader.connection, loader.step_run_id, loader.observed_at
     loader.merge()
     counts = transform.counts
@@ -110,7 +151,8 @@ def publish(transform: Transform, loader: Loader, unit: Unit) -> None:
         step_run_id=step_run_id,
         observed_at=at,
     )
-    _mark_days(connection, transform, unit, step_run_id, at)
+    written = _written_rows(loader, unit)
+    _mark_days(connection, transform, unit, {each.day for each in written}, at)
     quarantine.save(
         connection,
         transform.invalid_rows,
@@ -119,33 +161,44 @@ def publish(transform: Transform, loader: Loader, unit: Unit) -> None:
         step_run_id=step_run_id,
         at=at,
     )
-    quarantine.release_read(connection, resource=RESOURCE, id_entity=unit.id_entity)
+    quarantine.release(connection, quarantine.READ, resource=RESOURCE, id_entity=unit.id_entity)
     step_log.save_totals(connection, step_run_id, unit.id_entity, transform.totals.by_currency)
+    return written
 
 
-def _record_findings(transform: Transform, loader: Loader, unit: Unit) -> None:
+def _written_rows(loader: Loader, unit: Unit) -> Sequence[Row[Any]]:
+    """Return the changed and the newly missing rows of each day with rows that the load wrote."""
+    invoice = client_invoice.c
+    missing = invoice["_missing_since"].is_not(None)
+    changed = ~missing & (invoice["_version"] > 1)
+    return loader.connection.execute(
+        select(
+            invoice["_day"].label("day"),
+            func.count().filter(changed).label("changed"),
+            func.count().filter(missing).label("missing"),
+        )
+        .where(
+            invoice.id_entity == unit.id_entity,
+            invoice["_day"].in_(unit.days),
+            invoice["_step_run_id"] == loader.step_run_id,
+            invoice["_changed_at"] >= loader.observed_at,
+        )
+        .group_by(invoice["_day"])
+    ).all()
+
+
+def _record_findings(
+    transform: Transform, loader: Loader, unit: Unit, written: Sequence[Row[Any]]
+) -> None:
     """Record the findings of published days, which are then read again sooner; none if accepted."""
-    connection, invoice = loader.connection, client_invoice.c
+    connection = loader.connection
     read = unit.days & transform.complete_days.keys()
     findings: dict[date, set[str]] = {}
     if unit.accepts is None:
-        missing = invoice["_missing_since"].is_not(None)
-        rows = connection.execute(
-            select(invoice["_day"], func.count(), func.count().filter(missing))
-            .where(
-                invoice.id_entity == unit.id_entity,
-                invoice["_day"].in_(read),
-                invoice["_step_run_id"] == loader.step_run_id,
-                invoice["_changed_at"] >= loader.observed_at,
-                invoice["_version"] > 1,
-            )
-            .group_by(invoice["_day"])
-        ).all()
-        counts = {day: each.invoices for day, each in transform.complete_days.items()}
         findings = day_state.unusual_days(
-            {day: changed - lost for day, changed, lost in rows},
-            [day for day, _, lost in rows if lost],
-            counts,
+            {each.day: each.changed for each in written if each.day in read},
+            [each.day for each in written if each.missing and each.day in read],
+            {day: each.invoices for day, each in transform.complete_days.items()},
         )
         for first, last, code in quarantine.first_seen(connection, loader.step_run_id):
             for day in (day for day in read if first <= day <= last):
@@ -189,25 +242,12 @@ def _save_code_names(
 
 
 def _mark_days(
-    connection: Connection, transform: Transform, unit: Unit, step_run_id: int, at: datetime
+    connection: Connection, transform: Transform, unit: Unit, changed: Container[date], at: datetime
 ) -> None:
     """Move the watermark: store each complete day that was read, and whether it changed."""
-    read = sorted(transform.complete_days.items())
+    read = sorted(unit.days & transform.complete_days.keys())
     if not read:
         return
-    invoice = client_invoice.c
-    changed = {
-        *connection.scalars(
-            select(invoice["_day"])
-            .where(
-                invoice.id_entity == unit.id_entity,
-                invoice["_day"].between(read[0][0], read[-1][0]),
-                invoice["_changed_at"] >= at,
-                invoice["_step_run_id"] == step_run_id,
-            )
-            .distinct()
-        )
-    }
     statement = insert(client_invoice_day)
     excluded = statement.excluded
     connection.execute(
@@ -224,12 +264,10 @@ def _mark_days(
             {
                 "id_entity": unit.id_entity,
                 "day": day,
-                "invoices": counts.invoices,
-                "open_invoices": counts.open_invoices,
+                **vars(transform.complete_days[day]),
                 "read_at": transform.read_at,
                 "changed_at": at if day in changed else None,
             }
-            for day, counts in read
-            if any(day in window for window in unit.windows)
+            for day in read
         ],
     )

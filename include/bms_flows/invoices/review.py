@@ -1,19 +1,16 @@
 """Review of a load before it is published: the days to hold, with the failed checks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from sqlalchemy import Connection
-
 from bms.client import Client
-from bms.counters import Counters
 from bms_flows.invoices import day_state, history
 from bms_flows.invoices.checks import contains_day, currency_findings, empty_last_day
 from bms_flows.invoices.day_counts import FEW, MANY, day_findings
 from bms_flows.invoices.load import RESOURCE, Loader
-from bms_flows.invoices.profile import foreign_share, load_profile
-from bms_flows.invoices.record import LoadRecord
+from bms_flows.invoices.profile import load_profile
+from bms_flows.invoices.publish import Publication
 from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import quarantine, step_log
@@ -78,7 +75,6 @@ class Review:
 
 async def review_load(
     client: Client,
-    committed: Connection,
     transform: Transform,
     loader: Loader,
     unit: Unit,
@@ -86,6 +82,7 @@ async def review_load(
 ) -> Review:
     """Check a load that is merged and not committed; may send one more request to the service."""
     loader.merge()
+    committed = transform.committed
     holidays = history.Holidays(settings.holidays)
     known = history.load_history(
         committed, unit, transform.totals.days, settings.time_zone, holidays
@@ -93,7 +90,7 @@ async def review_load(
     not_accepted = quarantine.not_accepted(
         committed, transform.invalid_rows, resource=RESOURCE, id_entity=unit.id_entity
     )
-    profile = profile_of(committed, transform, loader, known.days.days, not_accepted)
+    profile = load_profile(transform, loader, known.days.days, not_accepted)
     today = local_date(transform.read_at, settings.time_zone)
     days = {day: each.invoices for day, each in transform.complete_days.items()}
     findings = [
@@ -113,25 +110,6 @@ async def review_load(
     return Review(unit, findings, profile, counts, not_accepted)
 
 
-def profile_of(
-    committed: Connection,
-    transform: Transform,
-    loader: Loader,
-    stored: Mapping[date, int],
-    not_accepted: Sequence[InvalidRow],
-) -> Profile:
-    """Return the profile of a completely merged load; `stored` has the published days."""
-    days = {day: each.invoices for day, each in transform.complete_days.items()}
-    return load_profile(
-        transform.rows,
-        transform.facts(not_accepted),
-        transform.lost(stored),
-        days,
-        loader,
-        foreign_share(committed, transform.rows, transform.id_entity),
-    )
-
-
 async def _end_date_excluded(
     client: Client, id_entity: int, day: date, settings: FlowSettings
 ) -> bool:
@@ -144,18 +122,14 @@ async def _end_date_excluded(
 
 
 def hold(
-    record: LoadRecord,
-    review: Review,
-    connection: Connection,
-    transform: Transform,
-    counters: Counters,
-    published: Transform | None,
+    load: Publication, review: Review, transform: Transform, published: Transform | None
 ) -> None:
-    """Record the held days of a load, in the caller's transaction.
+    """Record the held days of a load, in the transaction of its writing connection.
 
     If the other days were `published`, the held days get a separate step run. The invalid rows of
     the held days go to quarantine until a later read returns them valid.
     """
+    record, connection = load.record, load.writing
     unit = review.held or record.unit
     step_run_id, counts = record.step_run_id, transform.counts
     totals = transform.totals.by_currency
@@ -191,7 +165,7 @@ def hold(
         step_run_id,
         state="suspect",
         counts=counts,
-        service=counters if published is None else None,
+        service=load.counters if published is None else None,
         reason="\n".join(str(violation) for violation in review.violations),
         details={
             **record.details(unit, transform),

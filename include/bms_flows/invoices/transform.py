@@ -1,6 +1,6 @@
 """Transform of a unit's responses: typed rows, and their differences from the warehouse."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from bms_flows.invoices.decode import CODE_NAMES, Response
 from bms_flows.invoices.dedup import DedupIndex, duplicate_rows
-from bms_flows.invoices.profile import LostRows, RowCounter, RowFacts
+from bms_flows.invoices.row_counter import RowCounter
 from bms_flows.invoices.rows import InvalidRecord, ResponseRows, RowReader
 from bms_flows.invoices.totals import ControlTotals, DayCounts, amounts_differ
 from bms_flows.runtime.profile import Part, Share
@@ -19,7 +19,7 @@ from bms_flows.runtime.quarantine import COPY, InvalidRow
 from bms_flows.runtime.step_log import RowCounts
 from bms_flows.runtime.windows import Window
 from bms_warehouse import loads
-from bms_warehouse.queries.invoices import changed_since, days_of
+from bms_warehouse.queries.invoices import changed_since
 from bms_warehouse.tables import client_invoice
 
 _IDENTITY = ("id_invoice", "_day", "_row_hash")
@@ -43,6 +43,10 @@ class WindowComparison:
     """Stored invoices that the response lacks."""
     outside: int
     """New or changed rows of days outside the window."""
+
+    def part(self, found: int, of: int, where: str) -> Part:
+        """Return a share of the window's rows for the profile."""
+        return Part(Share(found, of), frozenset(self.window), f"{where} {self.window}")
 
 
 @dataclass
@@ -127,44 +131,6 @@ class Transform:
         self.totals.add_moved(rows)
         return loads.copy_buffer(rows)
 
-    def facts(self, not_accepted: Sequence[InvalidRow]) -> RowFacts:
-        """Return the facts of single rows, given the invalid rows that are not accepted."""
-        return RowFacts(
-            duplicates=[
-                frozenset(each.days) for each in not_accepted if each.code == "duplicate_id"
-            ],
-            amounts_differ=[frozenset([day]) for day in self.amounts_differ],
-            elsewhere=[
-                Part(
-                    Share(each.outside, max(each.outside, each.stored)),
-                    frozenset(each.window),
-                    f" in the response for {each.window}",
-                )
-                for each in self.windows
-                if each.outside
-            ],
-            not_accepted=[frozenset(each.days) for each in not_accepted],
-            rows_read=self.counts.rows_read,
-        )
-
-    def lost(self, stored: Mapping[date, int]) -> LostRows:
-        """Return the stored invoices that the responses lack; `stored` has the invoices of each day."""
-        missing = {*self.missing}
-        windows = [
-            Part(
-                Share(len(each.missing & missing), each.stored),
-                frozenset(each.window),
-                f" in {each.window}",
-            )
-            for each in self.windows
-        ]
-        found = days_of(self.committed, self.id_entity, missing) if missing else {}
-        days = [
-            Part(Share(count, max(count, stored.get(day, 0))), frozenset([day]), f" on {day}")
-            for day, count in sorted(found.items())
-        ]
-        return LostRows(windows, days)
-
     @property
     def complete_days(self) -> dict[date, DayCounts]:
         """The days that were over in the service's zone when reading began.
@@ -242,28 +208,24 @@ class Transform:
 
     def _stored_in(self, window: Window) -> dict[int, bytes]:
         """Return the stored hashes of the window's days, without excluded days."""
-        return loads.stored_hashes(
-            self.committed,
-            client_invoice,
-            where="id_entity = %(entity)s and _missing_since is null"
-            " and _day between %(start)s and %(end)s and _day <> all(%(excluded)s)",
-            given={
-                "entity": self.id_entity,
-                "start": window.start,
-                "end": window.end,
-                "excluded": [*self.excluded_days],
-            },
+        return self._stored(
+            "_day between %(start)s and %(end)s and _day <> all(%(excluded)s)",
+            start=window.start,
+            end=window.end,
+            excluded=[*self.excluded_days],
         )
 
     def _stored_elsewhere(self, rows: pa.Table) -> dict[int, bytes]:
         """Return the stored hashes of rows that are listed outside their day, or have no day."""
-        if not rows.num_rows:
-            return {}
+        ids = rows.column("id_invoice").to_pylist()
+        return self._stored("id_invoice = any(%(ids)s)", ids=ids) if ids else {}
+
+    def _stored(self, where: str, **given: object) -> dict[int, bytes]:
         return loads.stored_hashes(
             self.committed,
             client_invoice,
-            where="id_entity = %(entity)s and _missing_since is null and id_invoice = any(%(ids)s)",
-            given={"entity": self.id_entity, "ids": rows.column("id_invoice").to_pylist()},
+            where=f"id_entity = %(entity)s and _missing_since is null and {where}",
+            given={"entity": self.id_entity, **given},
         )
 
     def _changed_since(self, ids: Sequence[int]) -> set[int]:

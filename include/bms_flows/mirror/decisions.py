@@ -1,6 +1,5 @@
 """Decisions of a mirror run: details to read, missing rows, removals to confirm. Pure."""
 
-import hashlib
 import heapq
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 import msgspec
 
 from bms_flows.runtime.coverage import Key
+from bms_flows.runtime.digests import content_digest
 
 Flags = tuple[bool | None, ...]
 """Flags of a row, in the order of the resource's columns; None if the run reads no list that determines it."""
@@ -84,7 +84,7 @@ def in_rotation(known: Mapping[Key, MirrorRow], scope: int | None) -> list[Key]:
 
 def ring_position(key: Key) -> str:
     """Return a row's ring position, a hash without information about the row."""
-    return hashlib.blake2b(str(key).encode(), digest_size=8).hexdigest()
+    return content_digest(str(key).encode(), 8).hex()
 
 
 def details_to_read(

@@ -5,7 +5,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any
 
@@ -23,7 +23,7 @@ from bms_flows.mirror.decisions import MirrorRow
 from bms_flows.mirror.diff import ListDiff
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.mirror.responses import ResponseFiles, only
-from bms_flows.mirror.rows import DetailItem, rename
+from bms_flows.mirror.rows import DetailItem, ListState, rename
 from bms_flows.mirror.staging import Staging, UnstorableRow
 from bms_flows.runtime.coverage import Key
 
@@ -38,7 +38,7 @@ MAX_UNAVAILABLE = 10
 RECORD_ERRORS = (InvalidRecords, MalformedResponse, Refused, ServiceUnavailable, Timeout)
 """Errors whose cause may be a single record."""
 
-Response = Detail[Any] | BmsError | None
+DetailResult = Detail[Any] | BmsError | None
 """A detail, one of `RECORD_ERRORS`, or None if the service has no such row."""
 
 
@@ -95,7 +95,7 @@ class Details:
         if waiting:
             await self.staging.detailed(waiting)
 
-    def _unreadable(self, key: Key, found: Response) -> None:
+    def _unreadable(self, key: Key, found: DetailResult) -> None:
         """Quarantine the detail of a row, or count the row as missing."""
         listed = self.diff.list_state(key) is not None
         match found:
@@ -121,19 +121,11 @@ class Details:
 
     def _with_list_state(self, key: Key, found: Detail[Any]) -> DetailItem:
         extra = self.diff.stable(rename(found.record, found.extra, self.resource.aliases))
-        listed = self.diff.list_state(key)
-        if listed is None:
-            flags = self.known[key].flags
-            return DetailItem(found.record, extra, None, None, flags, deleted=False)
-        without_flag = getattr(found.record, "deleted", None) is None
-        return DetailItem(
-            found.record,
-            extra,
-            listed.extra,
-            listed.digest,
-            listed.flags,
-            listed.deleted and without_flag,
-        )
+        flags = self.known[key].flags if key in self.known else ()
+        listed = self.diff.list_state(key) or ListState(None, None, flags, deleted=False)
+        if getattr(found.record, "deleted", None) is not None:
+            listed = replace(listed, deleted=False)  # the record's own field precedes
+        return DetailItem(found.record, listed, extra)
 
     async def _store(self, key: Key, found: Detail[Any]) -> None:
         """Store the response if the row is new or changed."""
@@ -147,10 +139,10 @@ class Details:
 
 async def read_each(
     keys: Iterable[Key], read: Callable[[Any], Awaitable[Detail[Any]]], concurrency: int
-) -> AsyncIterator[tuple[Key, Response]]:
+) -> AsyncIterator[tuple[Key, DetailResult]]:
     """Yield each key with its response; send at most `concurrency` requests at the same time."""
     todo = iter(keys)
-    in_flight: deque[asyncio.Task[tuple[Key, Response]]] = deque()
+    in_flight: deque[asyncio.Task[tuple[Key, DetailResult]]] = deque()
     try:
         while True:
             while len(in_flight) < concurrency and (key := next(todo, None)) is not None:
@@ -166,7 +158,7 @@ async def read_each(
 
 async def read_detail(
     key: Key, read: Callable[[Any], Awaitable[Detail[Any]]]
-) -> tuple[Key, Response]:
+) -> tuple[Key, DetailResult]:
     """Return a key with its response."""
     try:
         return key, await read(key)

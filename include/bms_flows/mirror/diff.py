@@ -9,10 +9,10 @@ from typing import Any
 
 from bms.responses import Page
 from bms_flows.mirror.decisions import Flags, MirrorRow
-from bms_flows.mirror.flags import Flag
+from bms_flows.mirror.flags import FlagOf
 from bms_flows.mirror.resource import MirroredResource, MirrorSource
 from bms_flows.mirror.responses import ResponseFiles
-from bms_flows.mirror.rows import Extra, ListItem, digest_of, rename
+from bms_flows.mirror.rows import Extra, ListItem, ListState, digest_of, rename
 from bms_flows.mirror.staging import UnstorableRow
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.list_snapshot import KeyedRows
@@ -22,16 +22,6 @@ CHUNK = 2_000
 """Items staged at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListState:
-    """What the lists reveal about a row in addition to its fields."""
-
-    flags: Flags
-    deleted: bool
-    digest: bytes
-    extra: Extra | None
-
-
 @dataclass
 class ListDiff:
     """Rows of the lists of a run, compared with the mirror."""
@@ -39,7 +29,7 @@ class ListDiff:
     resource: MirroredResource
     source: MirrorSource
     known: Mapping[Key, MirrorRow]
-    flags: Mapping[str, Flag]
+    flags: Mapping[str, FlagOf]
     """By flag column, the function that returns the flag of a row."""
     details: bool
     """Whether details are read."""
@@ -64,7 +54,7 @@ class ListDiff:
     due: dict[Key, None] = field(default_factory=dict)
     """Unchanged rows in the rotation."""
     any_deleted: bool = False
-    _digests: dict[Key, bytes] = field(default_factory=dict)
+    _digests: dict[Key, bytes | None] = field(default_factory=dict)
     """Digest of every readable row, in its latest state."""
     _extras: dict[Key, Extra] = field(default_factory=dict)
     _deleted: set[Key] = field(default_factory=set)
@@ -92,7 +82,8 @@ class ListDiff:
             rows.append((key, digest))
             # Lists are read more than once; repeated rows have been compared already.
             if self._digests.get(key) != digest:
-                relevant |= self._compare(key, ListItem(record, digest, extra, flags, removed))
+                listed = ListState(digest, extra, flags, removed)
+                relevant |= self._compare(key, ListItem(record, listed))
         if len(self._waiting) >= CHUNK:
             await self.flush()
         if relevant:
@@ -106,11 +97,11 @@ class ListDiff:
     def _compare(self, key: Key, item: ListItem) -> bool:
         """Compare a row with its earlier state in this run, otherwise with the mirror; return whether they differ."""
         known = None if key in self._digests else self.known.get(key)
-        self._digests[key] = item.digest
+        self._digests[key] = item.listed.digest
         if self.source.preceding and self._belongs_to_another(key):
             return False
-        self.any_deleted |= item.deleted
-        if known and known.list_hash == item.digest and known.removal != "missing":
+        self.any_deleted |= item.listed.deleted
+        if known and known.list_hash == item.listed.digest and known.removal != "missing":
             if not known.detailed and self.details:
                 self.incomplete[key] = None
             elif key in self.rotation:
@@ -131,11 +122,11 @@ class ListDiff:
 
     def _remember(self, key: Key, item: ListItem) -> None:
         """Remember the values of the row that its detail lacks."""
-        if item.extra:
-            self._extras[key] = item.extra
+        if item.listed.extra:
+            self._extras[key] = item.listed.extra
         else:
             self._extras.pop(key, None)
-        if item.deleted:
+        if item.listed.deleted:
             self._deleted.add(key)
         else:
             self._deleted.discard(key)
@@ -171,6 +162,11 @@ class ListDiff:
         return self._digests.keys() | self.invalid
 
     @property
+    def rejected(self) -> int:
+        """Number of rows that the mirror cannot store."""
+        return len(self.invalid) + self.keyless
+
+    @property
     def keyless(self) -> int:
         """Number of rows without a readable key."""
         return sum(row_key.startswith("sha256:") for row_key in self.quarantined)
@@ -181,7 +177,7 @@ class ListDiff:
         if digest is None:
             return None
         flags = tuple([self.flags[name](key) for name in self.resource.flags])
-        return ListState(flags, key in self._deleted, digest, self._extras.get(key))
+        return ListState(digest, self._extras.get(key), flags, key in self._deleted)
 
     def is_unchanged(self, key: Key) -> bool:
         """Return whether the mirror already has the row of the list and its detail."""

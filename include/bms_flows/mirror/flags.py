@@ -10,7 +10,7 @@ from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.list_reader import FetchPage, ListReader
 from bms_flows.runtime.list_snapshot import KeyedRows
 
-Flag = Callable[[Key], bool | None]
+FlagOf = Callable[[Key], bool | None]
 """Returns the flag of a row; None if the run reads no list that determines it."""
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -23,7 +23,6 @@ from bms_warehouse.database import clock
 from bms_warehouse.locks import serialize
 
 ACCEPT = "To publish the same changes, run with accept_gone."
-ALL_DAYS = (date(1, 1, 1), date(9999, 12, 31))
 
 
 class ControlTotalMismatch(RuntimeError):
@@ -54,9 +53,10 @@ class MirrorOutcome:
     """Failed checks, for which the whole run is held."""
 
     @property
-    def id_entity(self) -> int:
-        """The entity of the run; 0 if the resource has none."""
-        return self.diff.source.constants.get("_entity") or 0
+    def of_list(self) -> dict[str, Any]:
+        """Resource and entity of the run; 0 if the resource has none."""
+        id_entity = self.diff.source.constants.get("_entity") or 0
+        return {"resource": self.resource.name, "id_entity": id_entity}
 
     @property
     def state(self) -> str:
@@ -107,7 +107,8 @@ def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) 
     at = clock(connection)
     profile, accepted = _judge(connection, outcome)
     if outcome.findings:
-        outcome.counts = _held_counts(outcome)
+        diff = outcome.diff
+        outcome.counts = RowCounts(len(diff.seen) + diff.keyless, quarantined=diff.rejected)
         outcome.details = _held_details(outcome)
     else:
         outcome.counts = _publish_rows(connection, outcome, at)
@@ -115,8 +116,7 @@ def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) 
             connection,
             outcome.step_run_id,
             profile,
-            resource=outcome.resource.name,
-            id_entity=outcome.id_entity,
+            **outcome.of_list,
             read_at=at,
             accepted=accepted,
         )
@@ -143,30 +143,22 @@ def _judge(connection: Connection, outcome: MirrorOutcome) -> tuple[Profile, dic
         mirrors.leave_to_others(connection, table, "_entity")
     mirrors.complete_staged(connection, table, resource.only_read)
     diff = outcome.diff
-    quarantined = len(diff.invalid) + diff.keyless
     profile = mirror_profile(
         connection,
         resource,
         current=outcome.current,
         removed=len(outcome.removed),
-        quarantined=quarantined,
+        quarantined=diff.rejected,
         rows_read=len(diff.seen | outcome.staged) + diff.keyless,
         volatile=diff.volatile,
     )
-    of_list: dict[str, Any] = {"resource": resource.name, "id_entity": outcome.id_entity}
-    found = judge(profile, profiles.earlier(connection, **of_list, zone=ZoneInfo("UTC")))
+    found = judge(profile, profiles.earlier(connection, **outcome.of_list, zone=ZoneInfo("UTC")))
     accepted: dict[str, str | None] = {}
     if outcome.accept:
         held = profiles.held_measures(connection, outcome.step_run_id)
         accepted = {each: diff.day.isoformat() for each in (REMOVED, *held)}
     outcome.findings = [each for each in found if each.measure not in accepted]
     return profile, accepted
-
-
-def _held_counts(outcome: MirrorOutcome) -> RowCounts:
-    diff = outcome.diff
-    quarantined = len(diff.invalid) + diff.keyless
-    return RowCounts(rows_read=len(diff.seen) + diff.keyless, quarantined=quarantined)
 
 
 def _held_details(outcome: MirrorOutcome) -> dict[str, Any]:
@@ -195,15 +187,13 @@ def _publish_rows(connection: Connection, outcome: MirrorOutcome, at: datetime) 
 
 def _publish_quarantine(connection: Connection, outcome: MirrorOutcome, at: datetime) -> None:
     """Save the invalid rows; a complete read of the whole list releases rows that are valid again."""
-    of_list: dict[str, Any] = {"resource": outcome.resource.name, "id_entity": outcome.id_entity}
-    step_run_id = outcome.step_run_id
+    of_list, step_run_id = outcome.of_list, outcome.step_run_id
     invalid = outcome.diff.quarantined.values()
     quarantine.save(connection, invalid, **of_list, step_run_id=step_run_id, at=at)
     if outcome.whole and outcome.agreed and not outcome.findings:
         unread = _is_unread(outcome.resource)
-        quarantine.release(
-            connection, **of_list, days=ALL_DAYS, step_run_id=step_run_id, unread=unread
-        )
+        earlier = tables.quarantine.c.step_run_id != step_run_id
+        quarantine.release(connection, earlier, ~unread, **of_list)
 
 
 def _is_unread(resource: MirroredResource) -> ColumnElement[bool]:
@@ -225,12 +215,11 @@ def _counts(outcome: MirrorOutcome, inserted: int, changed: int) -> RowCounts:
             f"{outcome.resource.name}: {len(lost)} rows were read but not loaded"
         )
     returned = diff.seen | outcome.staged
-    quarantined = len(diff.invalid) + diff.keyless
     read = len(returned) + diff.keyless
     return RowCounts(
         rows_read=read,
         inserted=inserted,
         changed=changed,
-        unchanged=read - quarantined - inserted - changed,
-        quarantined=quarantined,
+        unchanged=read - diff.rejected - inserted - changed,
+        quarantined=diff.rejected,
     )

@@ -1,8 +1,8 @@
 """Conversion of records to rows of the mirror: columns, digests and flags."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -13,7 +13,7 @@ from bms.field_values import field_value
 from bms.records import Record, described
 from bms_flows.mirror.decisions import Flags
 from bms_flows.mirror.resource import MirroredResource
-from bms_flows.runtime.columns import InvalidCell, row_hashes, typed_records
+from bms_flows.runtime.columns import TypedRecords, row_hashes, typed_records
 from bms_flows.runtime.digests import content_digest
 
 _WIRE = msgspec.json.Encoder(decimal_format="number")
@@ -22,15 +22,28 @@ _SORTED = msgspec.json.Encoder(decimal_format="number", order="sorted")
 Extra = Mapping[str, Any]
 
 
-@dataclass
-class ListItem:
-    """A new or changed list item, with its flags and deletion state."""
+@dataclass(frozen=True, slots=True)
+class ListState:
+    """What the lists reveal about a row in addition to its fields."""
 
-    record: Record
-    digest: bytes
+    digest: bytes | None
+    """None if no list contains the row."""
     extra: Extra | None
     flags: Flags
     deleted: bool
+
+
+@dataclass
+class ListItem:
+    """A new or changed list item."""
+
+    record: Record
+    listed: ListState
+
+    @property
+    def extra(self) -> Extra:
+        """The unknown fields."""
+        return self.listed.extra or {}
 
 
 @dataclass
@@ -38,20 +51,11 @@ class DetailItem:
     """A detail, with the list state of the same row."""
 
     record: Record
+    listed: ListState
     extra: Extra
-    list_extra: Extra | None
-    list_hash: bytes | None
-    flags: Flags
-    deleted: bool
 
 
-@dataclass(frozen=True)
-class RowBatch:
-    """Rows for staging, and the cells that made other rows unstorable."""
-
-    rows: pa.Table
-    kept: Sequence[int]
-    bad: Sequence[InvalidCell] = field(default_factory=list)
+Item = TypeVar("Item", ListItem, DetailItem)
 
 
 def rename(record: Record, extra: dict[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
@@ -78,26 +82,19 @@ def digest_of(record: Record, extra: Extra | None, list_digest: bytes) -> bytes:
     return content_digest(line + list_digest)
 
 
-def as_json(record: Record, extra: Extra | None) -> bytes:
+def as_json(item: ListItem | DetailItem) -> bytes:
     """Return a record as JSON, unknown fields included."""
-    return _WIRE.encode(msgspec.structs.asdict(record) | dict(extra or {}))
+    return _WIRE.encode(msgspec.structs.asdict(item.record) | dict(item.extra))
 
 
 def listed_rows(
     resource: MirroredResource, items: Sequence[ListItem], zone: str, constants: Mapping[str, Any]
-) -> RowBatch:
+) -> TypedRecords:
     """Return list items as rows without the columns that only the detail fills."""
-    framed = _frame([item.record for item in items], resource.listed, zone)
-    kept = [items[index] for index in framed.kept]
-    rows = _with_constants(framed.rows, resource, constants)
-    rows = _with_flags(rows, resource, kept)
-    extras = [item.extra for item in kept]
-    rows = rows.append_column("_extra", _jsons(extras))
-    first = row_hashes(rows, [*_shared(resource), "_extra"])
-    rows = rows.append_column("_row_hash", first)
-    rows = rows.append_column("_list_hash", pa.array([item.digest for item in kept], pa.binary()))
-    rows = rows.append_column("_detailed", pa.repeat(False, rows.num_rows))
-    return RowBatch(rows, framed.kept, framed.bad)
+    framed, kept = _frame(resource, items, resource.listed, zone, constants)
+    rows = framed.rows.append_column("_extra", _jsons([each.extra for each in kept]))
+    hashes = row_hashes(rows, [*_shared(resource), "_extra"])
+    return replace(framed, rows=_completed(rows, hashes, kept, detailed=False))
 
 
 def detailed_rows(
@@ -105,48 +102,59 @@ def detailed_rows(
     details: Sequence[DetailItem],
     zone: str,
     constants: Mapping[str, Any],
-) -> RowBatch:
+) -> TypedRecords:
     """Return details as rows; on contradiction, the detail precedes its list item."""
-    framed = _frame([each.record for each in details], resource.read, zone)
-    kept = [details[index] for index in framed.kept]
-    rows = _with_constants(framed.rows, resource, constants)
-    rows = _with_flags(rows, resource, kept)
-    listed = rows.append_column("_extra", _jsons([each.list_extra for each in kept]))
+    framed, kept = _frame(resource, details, resource.read, zone, constants)
+    extras = [(each.listed.extra or {}, each.extra) for each in kept]
+    listed = framed.rows.append_column("_extra", _jsons([extra for extra, _ in extras]))
     first = row_hashes(listed, [*_shared(resource), "_extra"])
-    read = rows.append_column("_extra", _jsons([each.extra for each in kept]))
+    read = framed.rows.append_column("_extra", _jsons([extra for _, extra in extras]))
     second = row_hashes(read, [*resource.only_read, "_extra"])
-    both = [{**(each.list_extra or {}), **each.extra} for each in kept]
-    rows = rows.append_column("_extra", _jsons(both))
-    rows = rows.append_column("_row_hash", pc.binary_join_element_wise(first, second, b""))
-    rows = rows.append_column(
-        "_list_hash", pa.array([each.list_hash for each in kept], pa.binary())
-    )
-    rows = rows.append_column("_detailed", pa.repeat(True, rows.num_rows))
-    return RowBatch(rows, framed.kept, framed.bad)
+    rows = framed.rows.append_column("_extra", _jsons([{**one, **other} for one, other in extras]))
+    hashes = pc.binary_join_element_wise(first, second, b"")
+    return replace(framed, rows=_completed(rows, hashes, kept, detailed=True))
 
 
 def private_rows(
     resource: MirroredResource, details: Sequence[DetailItem], zone: str
-) -> tuple[pa.Table, Sequence[InvalidCell]]:
+) -> TypedRecords:
     """Return the private columns of details, unknown fields included."""
     private = resource.private
     if private is None:
         raise ValueError(f"{resource.name} has no private fields")
-    columns = {name: column for name, column in private.table.columns.items() if name[0] != "_"}
-    framed = _frame([each.record for each in details], columns, zone)
+    columns = [each for each in private.table.columns if each.name[0] != "_"]
+    framed = typed_records([each.record for each in details], columns, zone)
     extras = [details[index].extra for index in framed.kept]
     rows = framed.rows.append_column("_extra", _jsons(extras))
-    first = row_hashes(rows, [*columns, "_extra"])
-    return rows.append_column("_row_hash", first), framed.bad
+    hashes = row_hashes(rows, [*(each.name for each in columns), "_extra"])
+    return replace(framed, rows=rows.append_column("_row_hash", hashes))
 
 
-def _frame(records: list[Record], columns: Mapping[str, Column[Any]], zone: str) -> RowBatch:
+def _frame(
+    resource: MirroredResource,
+    items: Sequence[Item],
+    columns: Mapping[str, Column[Any]],
+    zone: str,
+    constants: Mapping[str, Any],
+) -> tuple[TypedRecords, list[Item]]:
+    """Return the columns, constants and flags of items, and the items that could be converted."""
     read = [Column(name, column.type) for name, column in columns.items()]
-    if records and "deleted" in records[0].__struct_fields__:
+    if items and "deleted" in items[0].record.__struct_fields__:
         read.append(Column("deleted", Boolean()))
-    framed = typed_records(records, read, zone)
+    framed = typed_records([each.record for each in items], read, zone)
     names = [columns[name].name if name in columns else name for name in framed.rows.column_names]
-    return RowBatch(framed.rows.rename_columns(names), framed.kept, framed.bad)
+    kept = [items[index] for index in framed.kept]
+    rows = _with_constants(framed.rows.rename_columns(names), resource, constants)
+    return replace(framed, rows=_with_flags(rows, resource, kept)), kept
+
+
+def _completed(
+    rows: pa.Table, hashes: pa.Array, items: Sequence[ListItem | DetailItem], *, detailed: bool
+) -> pa.Table:
+    rows = rows.append_column("_row_hash", hashes)
+    digests = pa.array([each.listed.digest for each in items], pa.binary())
+    rows = rows.append_column("_list_hash", digests)
+    return rows.append_column("_detailed", pa.repeat(detailed, rows.num_rows))
 
 
 def _with_constants(
@@ -166,8 +174,10 @@ def _with_flags(
     rows: pa.Table, resource: MirroredResource, items: Sequence[ListItem | DetailItem]
 ) -> pa.Table:
     for index, name in enumerate(resource.flags):
-        rows = rows.append_column(name, pa.array([each.flags[index] for each in items], pa.bool_()))
-    deleted = pa.array([each.deleted for each in items], pa.bool_())
+        rows = rows.append_column(
+            name, pa.array([each.listed.flags[index] for each in items], pa.bool_())
+        )
+    deleted = pa.array([each.listed.deleted for each in items], pa.bool_())
     if "deleted" in rows.column_names:
         own = pc.fill_null(rows.column("deleted").combine_chunks(), False)
         deleted = pc.or_(own, deleted)

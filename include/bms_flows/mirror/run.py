@@ -25,7 +25,7 @@ from bms_flows.mirror.decisions import (
 )
 from bms_flows.mirror.details import Details
 from bms_flows.mirror.diff import ListDiff
-from bms_flows.mirror.flags import Flag, FlagList, always
+from bms_flows.mirror.flags import FlagList, FlagOf, always
 from bms_flows.mirror.lists import read_lists
 from bms_flows.mirror.publish import MirrorOutcome, publish
 from bms_flows.mirror.resource import MirroredResource, MirrorSource, RunOptions
@@ -39,7 +39,7 @@ from bms_flows.runtime.landing import Landing
 
 LOG = logging.getLogger(__name__)
 
-Rows = Mapping[Key, MirrorRow]
+KnownRows = Mapping[Key, MirrorRow]
 
 
 class TooManyRemovals(LoadHeld):
@@ -165,7 +165,7 @@ class _MirrorRun:
         """Time of the run, which names folders."""
         return datetime.now(UTC)
 
-    def _stored_rows(self) -> Rows:
+    def _stored_rows(self) -> KnownRows:
         scope = "_entity" if self.scope is not None else None
         return store.rows(self.connection, self.resource, scope, private=self.options.private)
 
@@ -178,7 +178,7 @@ class _MirrorRun:
         landing = Landing(self.flow.data_root, table, self.at, self.step_run_id)
         return self.files.enter_context(store_responses(landing.raw))
 
-    def _diff(self, rows: Rows, due: Sequence[Key], responses: ResponseFiles) -> ListDiff:
+    def _diff(self, rows: KnownRows, due: Sequence[Key], responses: ResponseFiles) -> ListDiff:
         return ListDiff(
             self.resource,
             self.source,
@@ -198,7 +198,7 @@ class _MirrorRun:
         self.connection.commit()
         return volatile
 
-    def _flag(self, name: str, rows: Rows) -> Flag:
+    def _flag(self, name: str, rows: KnownRows) -> FlagOf:
         """Return the function that determines flag `name` of each row."""
         index = self.resource.flags.index(name)
         if name in self.source.implied:
@@ -209,7 +209,7 @@ class _MirrorRun:
             return FlagList.of(self.source.members[name], size, label, before, largest)
         return lambda key: rows[key].flags[index] if key in rows else None
 
-    def _details(self, rows: Rows, diff: ListDiff, responses: ResponseFiles) -> Details:
+    def _details(self, rows: KnownRows, diff: ListDiff, responses: ResponseFiles) -> Details:
         private = self.staging.private
         return Details(
             self.resource,

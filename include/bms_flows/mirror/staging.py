@@ -12,13 +12,13 @@ from bms_flows.mirror.resource import MirroredResource, PrivateFields
 from bms_flows.mirror.rows import (
     DetailItem,
     ListItem,
-    RowBatch,
     as_json,
     detailed_rows,
     listed_rows,
     private_rows,
 )
 from bms_flows.runtime.background import BackgroundWriter
+from bms_flows.runtime.columns import TypedRecords
 from bms_flows.runtime.coverage import Key
 from bms_warehouse import loads, mirrors
 
@@ -72,37 +72,31 @@ class Staging:
             self.staged -= staged
 
     def _listed(self, items: Sequence[ListItem]) -> None:
-        framed = listed_rows(self.resource, items, self.zone, self.constants)
-        for cell in framed.bad:
-            item = items[cell.index]
-            raw = as_json(item.record, item.extra)
-            self.unstorable.append(UnstorableRow(item.record.key, "", cell.code, cell.field, raw))
-        self._copy(framed)
+        self._copy(listed_rows(self.resource, items, self.zone, self.constants), items, "")
 
     def _detailed(self, items: Sequence[DetailItem]) -> None:
         if self.resource.private:
             if self.private:
-                self._copy_private(self.private, items)
+                framed = private_rows(self.resource, items, self.zone)
+                self.unstorable += [
+                    UnstorableRow(
+                        items[cell.index].record.key, "private", cell.code, cell.field, b"{}"
+                    )
+                    for cell in framed.bad
+                ]
+                loads.stage(self.connection, self.private.table, loads.copy_buffer(framed.rows))
             for each in items:
                 each.extra = {}  # unknown fields may be private
         framed = detailed_rows(self.resource, items, self.zone, self.constants)
+        self._copy(framed, items, "detail")
+
+    def _copy(
+        self, framed: TypedRecords, items: Sequence[ListItem | DetailItem], part: str
+    ) -> None:
         for cell in framed.bad:
             item = items[cell.index]
-            raw = as_json(item.record, item.extra)
-            self.unstorable.append(
-                UnstorableRow(item.record.key, "detail", cell.code, cell.field, raw)
-            )
-        self._copy(framed)
-
-    def _copy_private(self, private: PrivateFields, items: Sequence[DetailItem]) -> None:
-        rows, bad = private_rows(self.resource, items, self.zone)
-        self.unstorable += [
-            UnstorableRow(items[cell.index].record.key, "private", cell.code, cell.field, b"{}")
-            for cell in bad
-        ]
-        loads.stage(self.connection, private.table, loads.copy_buffer(rows))
-
-    def _copy(self, framed: RowBatch) -> None:
+            raw = as_json(item)
+            self.unstorable.append(UnstorableRow(item.record.key, part, cell.code, cell.field, raw))
         rows: pa.Table = framed.rows
         keys = rows.column(self.resource.key).to_pylist()
         self.withdraw(keys)

@@ -1,6 +1,5 @@
 """Conversion of records into typed columns: exact amounts, row hashes, invalid cells by position."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -16,6 +15,7 @@ from bms.dates import parse_date, parse_datetime
 from bms.field_values import AMOUNT_DECIMALS, without_noise
 from bms.records import Record
 from bms_flows.runtime import memory
+from bms_flows.runtime.digests import content_digest
 
 memory.configure_arrow()
 
@@ -100,9 +100,7 @@ def row_hashes(rows: pa.Table, names: Sequence[str]) -> pa.Array:
     fixed = np.hstack([np.empty((rows.num_rows, 0), np.uint8), *not_null, *others])
     width, content = fixed.shape[1], fixed.tobytes()
     digests = [
-        hashlib.blake2b(
-            text + content[position * width : (position + 1) * width], digest_size=16
-        ).digest()
+        content_digest(text + content[position * width : (position + 1) * width])
         for position, text in enumerate(joined.cast(pa.binary()).to_pylist())
     ]
     return pa.array(digests, pa.binary())

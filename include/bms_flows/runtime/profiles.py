@@ -1,13 +1,14 @@
 """Stored profiles of loads: saved with each published load, read before the next one is judged."""
 
 from collections.abc import Mapping
-from datetime import date, datetime
-from typing import Final
+from datetime import datetime
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Select, insert, select
 
 from bms_flows.runtime.profile import Profile, StoredProfile, volatile_fields
+from bms_flows.runtime.windows import local_date
 from bms_warehouse.tables import load_profile, step_run
 
 EARLIER: Final = 90
@@ -41,29 +42,28 @@ def earlier(
     connection: Connection, *, resource: str, id_entity: int, zone: ZoneInfo
 ) -> list[StoredProfile]:
     """Return the profiles of the latest published loads, the latest first."""
-    stored = load_profile.c
-    rows = connection.execute(
-        select(stored.profile, stored.read_at, stored.accepted)
-        .where(stored.resource == resource, stored.id_entity == id_entity)
-        .order_by(stored.step_run_id.desc())
-        .limit(EARLIER)
-    )
+    rows = connection.execute(_latest(resource, id_entity, EARLIER))
     return [
-        StoredProfile.of(profile, _date(read_at, zone), accepted)
-        for profile, read_at, accepted in rows
+        StoredProfile.of(each.profile, local_date(each.read_at, zone), each.accepted)
+        for each in rows
     ]
 
 
 def volatile(connection: Connection, *, resource: str, id_entity: int) -> frozenset[str]:
     """Return the unknown fields that a load of this list leaves out."""
+    latest = connection.execute(_latest(resource, id_entity, 2))
+    return volatile_fields([each.profile for each in latest])
+
+
+def _latest(resource: str, id_entity: int, most: int) -> Select[Any]:
+    """Return the query of the latest `most` profiles, the latest first."""
     stored = load_profile.c
-    latest = connection.scalars(
-        select(stored.profile)
+    return (
+        select(stored.profile, stored.read_at, stored.accepted)
         .where(stored.resource == resource, stored.id_entity == id_entity)
         .order_by(stored.step_run_id.desc())
-        .limit(2)
+        .limit(most)
     )
-    return volatile_fields([*latest])
 
 
 def held_measures(connection: Connection, step_run_id: int) -> list[str]:
@@ -83,7 +83,3 @@ def held_measures(connection: Connection, step_run_id: int) -> list[str]:
         .limit(1)
     )
     return [*(details or {}).get("measures", ())]
-
-
-def _date(moment: datetime, zone: ZoneInfo) -> date:
-    return moment.astimezone(zone).date()

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Connection,
     Integer,
     Text,
+    TextClause,
     any_,
     case,
     cast,
@@ -87,9 +88,7 @@ def quarantined_keys(
     """Return the keys of `keys` that are in quarantine."""
     by_text = {str(key): key for key in keys}
     found = select(_KEY).where(
-        quarantine.c.resource == resource,
-        quarantine.c.id_entity == id_entity,
-        any_(literal([*by_text], ARRAY(Text))) == _KEY,
+        *_of_list(resource, id_entity), any_(literal([*by_text], ARRAY(Text))) == _KEY
     )
     return {by_text[text] for text in connection.scalars(found)}
 
@@ -108,8 +107,7 @@ def not_accepted(
         select(quarantine.c.row_key, quarantine.c.code, quarantine.c.raw)
         .join(step_run, step_run.c.id == quarantine.c.step_run_id)
         .where(
-            quarantine.c.resource == resource,
-            quarantine.c.id_entity == id_entity,
+            *_of_list(resource, id_entity),
             any_(keys) == _KEY,
             step_run.c.state == "complete",
         )
@@ -130,14 +128,9 @@ def save(
     """Store `rows`; a row that is stored already keeps its first_seen_at."""
     values = [
         {
+            **vars(row),
             "resource": resource,
             "id_entity": id_entity,
-            "row_key": row.row_key,
-            "code": row.code,
-            "field": row.field,
-            "raw": row.raw,
-            "first_day": row.first_day,
-            "last_day": row.last_day,
             "step_run_id": step_run_id,
             "first_seen_at": at,
             "last_seen_at": at,
@@ -178,30 +171,20 @@ def first_seen(connection: Connection, step_run_id: int) -> list[tuple[date, dat
 
 def release(
     connection: Connection,
-    *,
+    *conditions: ColumnElement[bool] | TextClause,
     resource: str,
     id_entity: int,
-    days: tuple[date, date],
-    step_run_id: int,
-    unread: ColumnElement[bool] | None = None,
 ) -> int:
-    """Delete the rows within `days` that step run `step_run_id` did not store again; return the count.
-
-    Rows for which the SQL condition `unread` is true stay.
-    """
-    return connection.execute(
-        delete(quarantine).where(
-            quarantine.c.resource == resource,
-            quarantine.c.id_entity == id_entity,
-            quarantine.c.first_day >= days[0],
-            quarantine.c.last_day <= days[1],
-            quarantine.c.step_run_id != step_run_id,
-            *(() if unread is None else (~unread,)),
-        )
-    ).rowcount
+    """Delete the rows of a list that fulfil all `conditions`; return their number."""
+    statement = delete(quarantine).where(*_of_list(resource, id_entity), *conditions)
+    return connection.execute(statement).rowcount
 
 
-_READ = text(f"""
+def _of_list(resource: str, id_entity: int) -> tuple[ColumnElement[bool], ...]:
+    return quarantine.c.resource == resource, quarantine.c.id_entity == id_entity
+
+
+READ = text(f"""
     not exists (
         select from generate_series(
             {quarantine}.first_day, {quarantine}.last_day, interval '1 day'
@@ -211,20 +194,7 @@ _READ = text(f"""
         where read.read_at is null or read.read_at <= {quarantine}.last_seen_at
     )
 """)
-
-
-def release_read(connection: Connection, *, resource: str, id_entity: int) -> int:
-    """Delete the invoices whose possible days were all read since they were last seen.
-
-    Several step runs may have read the days. Returns the number of deleted invoices.
-    """
-    return connection.execute(
-        delete(quarantine).where(
-            quarantine.c.resource == resource,
-            quarantine.c.id_entity == id_entity,
-            _READ,
-        )
-    ).rowcount
+"""Condition of invoices whose possible days were all read, by any step runs, since they were last seen."""
 
 
 def _key(row_key: str) -> str:

@@ -74,16 +74,12 @@ def requested_window(
             raise InvalidWindow(
                 "end_date is given without start_date; give both, or start_date alone"
             )
-        return Window(start_date, end_date or max(start_date, _last_complete_day(run_after, zone)))
+        return Window(start_date, end_date or max(start_date, local_date(run_after, zone) - DAY))
     if interval is None or interval[0] >= interval[1]:
-        day = _last_complete_day(run_after, zone)
+        day = local_date(run_after, zone) - DAY
         return Window(day, day)
-    last = _last_complete_day(interval[1], zone)
-    return Window(min(interval[0].astimezone(zone).date(), last), last)
-
-
-def _last_complete_day(moment: datetime, zone: ZoneInfo) -> date:
-    return moment.astimezone(zone).date() - DAY
+    last = local_date(interval[1], zone) - DAY
+    return Window(min(local_date(interval[0], zone), last), last)
 
 
 def local_date(moment: datetime, zone: ZoneInfo) -> date:

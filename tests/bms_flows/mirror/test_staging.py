@@ -7,17 +7,19 @@ from sqlalchemy import Connection, Engine, text
 
 from bms.records import Contact, ContactItem
 from bms_flows.mirror.resources import CONTACTS
-from bms_flows.mirror.rows import DetailItem, ListItem
+from bms_flows.mirror.rows import DetailItem, ListItem, ListState
 from bms_flows.mirror.staging import Staging, staging_tables
 from bms_warehouse.errors import WarehouseError
 
+LISTED = ListState(b"digest", None, (False,), deleted=False)
+
 
 def listed(key: int, city: str) -> ListItem:
-    return ListItem(ContactItem(id=key, city=city), b"digest", None, (False,), deleted=False)
+    return ListItem(ContactItem(id=key, city=city), LISTED)
 
 
 def detailed(key: int, city: str) -> DetailItem:
-    return DetailItem(Contact(id=key, city=city), {}, None, b"digest", (False,), deleted=False)
+    return DetailItem(Contact(id=key, city=city), LISTED, {})
 
 
 def staging(connection: Connection) -> AbstractContextManager[Staging]:

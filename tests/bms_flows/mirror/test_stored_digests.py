@@ -12,12 +12,13 @@ from bms_flows.mirror.resources import MIRRORED
 from bms_flows.mirror.rows import (
     DetailItem,
     ListItem,
-    RowBatch,
+    ListState,
     detailed_rows,
     digest_of,
     listed_rows,
     private_rows,
 )
+from bms_flows.runtime.columns import TypedRecords
 
 ZONE = "Europe/Paris"
 STORED = {
@@ -60,7 +61,7 @@ def sample(record: type[Record]) -> Any:
     return msgspec.convert(values, record)
 
 
-def hashes(batch: RowBatch) -> str:
+def hashes(batch: TypedRecords) -> str:
     [one] = batch.rows.column("_row_hash").to_pylist()
     return str(one.hex())
 
@@ -71,15 +72,15 @@ def test_a_mirrored_row_has_the_digests_that_warehouses_store(name: str) -> None
     item, detail = sample(resource.item), sample(resource.detail)
     flags = (True,) * len(resource.flags)
     constants = dict.fromkeys(resource.constants, 7)
-    details = [DetailItem(detail, {"new": 1}, None, b"", flags, deleted=False)]
+    state = ListState(b"", None, flags, deleted=False)
+    details = [DetailItem(detail, state, {"new": 1})]
     found = [
         digest_of(item, {"new": 1}, b"").hex(),
-        hashes(listed_rows(resource, [ListItem(item, b"", None, flags, False)], ZONE, constants)),
+        hashes(listed_rows(resource, [ListItem(item, state)], ZONE, constants)),
         hashes(detailed_rows(resource, details, ZONE, constants)),
     ]
     if resource.private:
-        rows, _ = private_rows(resource, details, ZONE)
-        found.append(hashes(RowBatch(rows, [0])))
+        found.append(hashes(private_rows(resource, details, ZONE)))
     assert found == STORED[name]
 
 

@@ -81,7 +81,5 @@ def test_rows_that_are_valid_again_close_the_alarm(warehouse: Engine) -> None:
         for number in range(3):
             load(connection, number, [1])
         assert subjects(connection)
-        days = (date.min, date.max)
-        of_list: dict[str, Any] = {"resource": "employee", "id_entity": 1}
-        quarantine.release(connection, **of_list, days=days, step_run_id=9)
+        quarantine.release(connection, resource="employee", id_entity=1)
         assert subjects(connection) == {}
