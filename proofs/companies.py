@@ -4,7 +4,7 @@ Volumes, holidays, late entries, payments and events were chosen before the chec
 """
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from math import exp
@@ -138,7 +138,6 @@ class SimulatedCompany:
         self.invoices.append((entered or day + late * DAY, paid, row))
 
 
-Rows = Iterable[Row]
 Loss = Callable[[list[Row], int, date], list[Row]]
 """Changes a response: its rows, the number of nights since the loss began, the newest day."""
 

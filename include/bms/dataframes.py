@@ -20,6 +20,7 @@ The everyday operations of pandas work on all of them (see `bms.frames`), exactl
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Final, Literal, get_args
 
@@ -27,7 +28,8 @@ import msgspec
 import pandas as pd
 import pyarrow as pa
 
-from bms.field_values import AMOUNT_DECIMALS, without_noise
+from bms.arrays import MISFITS, exact_array, misfits
+from bms.field_values import AMOUNT_DECIMALS
 from bms.frames import Frame, narrowed
 from bms.records import Record, described
 from bms.records.declaration import Kind
@@ -114,28 +116,10 @@ def _array(
 ) -> pa.Array:
     values = [row[name] for row in rows]
     try:
-        return _exact(values, type_)
-    except (pa.ArrowException, OverflowError):
+        return exact_array(values, type_)
+    except MISFITS:
         pass  # the error's text quotes the value
-    wrong = next(index for index, value in enumerate(values) if not _fits(value, type_))
+    wrong = next(misfits(values, partial(exact_array, type_=type_)))
     raise InexactValue(
         f"row {first + wrong}: {name} does not fit {type_}; read_rows returns it unchanged"
     )
-
-
-def _fits(value: Any, type_: pa.DataType) -> bool:
-    try:
-        _exact([value], type_)
-    except (pa.ArrowException, OverflowError):
-        return False
-    return True
-
-
-def _exact(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
-    if pa.types.is_decimal(type_):
-        # Arrow would write out all digits of 1E99999 before it refuses the number.
-        values = [without_noise(value) for value in values]
-        for value in values:
-            if value is not None and not -DIGITS <= value.adjusted() < DIGITS - DECIMALS:
-                raise OverflowError
-    return pa.array(values, type_)

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -11,8 +12,9 @@ import pyarrow.compute as pc
 from sqlalchemy import BigInteger, Boolean, Column, Date, DateTime, Integer, Numeric, Text
 from sqlalchemy.dialects.postgresql import JSONB
 
+from bms.arrays import MISFITS, Values, exact_array, misfits
 from bms.dates import parse_date, parse_datetime
-from bms.field_values import AMOUNT_DECIMALS, without_noise
+from bms.field_values import AMOUNT_DECIMALS
 from bms.records import Record
 from bms_flows.runtime import memory
 from bms_flows.runtime.digests import content_digest
@@ -26,8 +28,7 @@ LOCAL = r"^[12]\d{3}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?$"
 ZONED = LOCAL.replace("$", r"(Z|[+-]\d\d:\d\d)$")
 """Date-times that Arrow parses with the same result as `parse_datetime`."""
 
-Cells: TypeAlias = Sequence[Any] | pa.Array
-ArrayOf = Callable[[Cells], pa.Array]
+ArrayOf = Callable[[Values], pa.Array]
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def _fixed_width(array: pa.Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 
 def _arrays(
-    values: Mapping[str, Cells],
+    values: Mapping[str, Values],
     count: int,
     columns: Sequence[Column[Any]],
     zone: str,
@@ -137,10 +138,9 @@ def _arrays(
         cells = values.get(column.name, ())
         try:
             arrays[column.name] = array_of(cells)
-        except (ValueError, OverflowError, pa.ArrowException):
-            for index, cell in enumerate(cells):
-                if index not in failed and not _fits(cell, array_of):
-                    failed[index] = InvalidCell(index, column.name, code)
+        except MISFITS:
+            for index in misfits(cells, array_of):
+                failed.setdefault(index, InvalidCell(index, column.name, code))
     return arrays, list(failed.values())
 
 
@@ -155,21 +155,13 @@ def _columns(records: Sequence[Record]) -> dict[str, list[Any]]:
     return dict(zip(names, columns, strict=True))
 
 
-def _fits(cell: Any, array_of: ArrayOf) -> bool:
-    try:
-        array_of([cell])
-    except (ValueError, OverflowError, pa.ArrowException):
-        return False
-    return True
-
-
 def _reader(column: Column[Any], zone: str) -> tuple[ArrayOf, str]:
     """Return the function that converts values into a column's array, and its failures' code."""
     readers: dict[type, tuple[ArrayOf, str]] = {
-        BigInteger: (_plain(pa.int64()), "bad_integer"),
-        Integer: (_plain(pa.int64()), "bad_integer"),
-        Numeric: (_amounts, "bad_amount"),
-        Boolean: (_plain(pa.bool_()), "bad_boolean"),
+        BigInteger: (_exact(pa.int64()), "bad_integer"),
+        Integer: (_exact(pa.int64()), "bad_integer"),
+        Numeric: (_exact(pa.decimal128(MONEY_DIGITS, MONEY_SCALE)), "bad_amount"),
+        Boolean: (_exact(pa.bool_()), "bad_boolean"),
         Date: (lambda values: _days(values, zone), "bad_date"),
         DateTime: (lambda values: _moments(values, zone), "bad_datetime"),
         JSONB: (lambda values: _texts([_json(value) for value in values]), "bad_json"),
@@ -178,27 +170,12 @@ def _reader(column: Column[Any], zone: str) -> tuple[ArrayOf, str]:
     return readers[type(column.type)]
 
 
-def _plain(kind: pa.DataType) -> ArrayOf:
-    return lambda values: _array(values, kind)
+def _exact(type_: pa.DataType) -> ArrayOf:
+    return partial(exact_array, type_=type_)
 
 
-def _array(values: Cells, kind: pa.DataType) -> pa.Array:
-    return values.cast(kind) if isinstance(values, pa.Array) else pa.array(values, kind)
-
-
-def _amounts(values: Cells) -> pa.Array:
-    # Arrow's error text spells out an amount that doesn't fit: hours for 1E999999999.
-    if not isinstance(values, pa.Array) and any(
-        value is not None and value.adjusted() >= MONEY_DIGITS for value in values
-    ):
-        raise ValueError("the amount has too many digits")
-    if not isinstance(values, pa.Array):
-        values = [without_noise(value) for value in values]
-    return _array(values, pa.decimal128(MONEY_DIGITS, MONEY_SCALE))
-
-
-def _texts(values: Cells) -> pa.Array:
-    array = _array(values, pa.string())
+def _texts(values: Values) -> pa.Array:
+    array = exact_array(values, pa.string())
     content = array.buffers()[2]
     if content is None or b"\0" not in content.to_pybytes():
         return array
@@ -207,17 +184,17 @@ def _texts(values: Cells) -> pa.Array:
     return array
 
 
-def _days(values: Cells, zone: str) -> pa.Array:
+def _days(values: Values, zone: str) -> pa.Array:
     """Parse each distinct text once: a week of invoices has few dates."""
-    texts = _array(values, pa.string()).dictionary_encode()
+    texts = exact_array(values, pa.string()).dictionary_encode()
     days = [parse_date(text, zone) for text in texts.dictionary.to_pylist()]
     return pa.array(days, pa.date32()).take(texts.indices)
 
 
-def _moments(values: Cells, zone: str) -> pa.Array:
+def _moments(values: Values, zone: str) -> pa.Array:
     """Let Arrow parse texts of one plain format; parse any other texts one by one."""
     kind = pa.timestamp("us", "UTC")
-    texts = _array(values, pa.string())
+    texts = exact_array(values, pa.string())
     try:
         if pc.all(pc.match_substring_regex(texts, ZONED)).as_py():
             return texts.cast(kind)

@@ -1,7 +1,6 @@
 """Rows that stay invalid: one alarm per resource, field and cause after three loads, until accepted."""
 
 from datetime import UTC, date, datetime
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
