@@ -83,9 +83,11 @@ async def _sync(
 
     async def stage(items: Sequence[ListItem]) -> None:
         for item in items:
-            gone = "flagged" if item.deleted else None
+            gone = "flagged" if item.listed.deleted else None
             key: Key = item.record.key
-            mirror[key] = MirrorRow(item.digest, detailed=True, removal=gone, flags=item.flags)
+            mirror[key] = MirrorRow(
+                item.listed.digest, detailed=True, removal=gone, flags=item.listed.flags
+            )
 
     diff = ListDiff(
         CONTACTS,
