@@ -211,7 +211,8 @@ def _unseen(actors: Actors, settings: OnboardingSettings) -> Iterator[str]:
     age = timedelta(
         seconds=settings.check_max_age_s + settings.send_within_s + actors.service.latency
     )
-    decided = {row: at for at, row, what, _ in ledger.history if what == "decided_create"}
+    history = sorted(ledger.history, key=lambda each: each[0], reverse=True)
+    decided = {row: at for at, row, what, _ in history if what == "decided_create"}  # the first
     deleted = {r.known.remote_id: r.deleted_from for r in records if r.deleted_from}
     for at, row, what, entry in ledger.history:
         if what == "intended" and decided.get(row, at) >= at:
