@@ -15,9 +15,9 @@ from sqlalchemy import Engine
 from bms_flows.onboarding.ledger import entering, matches, transitions
 from bms_flows.onboarding.ledger.store import PostgresLedger, with_managers
 from bms_flows.onboarding.planning import approval
+from bms_flows.onboarding.planning.hierarchy import chunks, cyclic
 from bms_flows.onboarding.planning.limits import ApprovalDecision, changes_since_approval
 from bms_flows.onboarding.planning.matching import records_to_read
-from bms_flows.onboarding.planning.order import chunks, cyclic
 from bms_flows.onboarding.planning.plan import Action, Plan, PlanInputs, PlannedRow
 from bms_flows.onboarding.planning.planner import make
 from bms_flows.onboarding.planning.rules import Rules
