@@ -21,7 +21,7 @@ from bms_provider.operators.base import (
     BmsReadOperator,
 )
 from bms_provider.operators.creation import BmsCreateOperator
-from bms_provider.provider_info import CONNECTION_FIELDS
+from bms_provider.provider_info import CONNECTION_FIELDS, RETIRED_FIELDS
 
 STANDARD_FIELDS = {"base_url", "client_id", "secret"}
 """Settings in Airflow's own fields of a connection."""
@@ -122,7 +122,7 @@ def test_an_operator_has_the_parameters_of_its_operation(
 
 def test_the_form_has_a_field_for_every_setting_of_the_client() -> None:
     settings = {field.name for field in dataclasses.fields(ClientSettings)}
-    assert {*CONNECTION_FIELDS} == settings - STANDARD_FIELDS | OWN_EXTRAS
+    assert {*CONNECTION_FIELDS} == settings - STANDARD_FIELDS - RETIRED_FIELDS.keys() | OWN_EXTRAS
 
 
 def test_the_form_s_defaults_are_the_client_s() -> None:
