@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from itertools import product
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,7 +20,9 @@ def test_rows_with_different_texts_have_different_digests() -> None:
 
 
 def test_a_tiny_amount_is_an_invalid_cell() -> None:
-    zero = dict.fromkeys(["total_excl_vat", "total_vat", "total_incl_vat"], Decimal(0))
+    zero: dict[str, Any] = dict.fromkeys(
+        ["total_excl_vat", "total_vat", "total_incl_vat"], Decimal(0)
+    )
     records = [
         ClientInvoice(id_invoice=key, total_due=Decimal(due), **zero)
         for key, due in enumerate(["1.5", "1E-99999999"])
