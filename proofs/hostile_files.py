@@ -155,6 +155,7 @@ def main() -> None:
         context = multiprocessing.get_context("spawn")
         process = context.Process(target=measured, args=(name, content, there))
         process.start()
+        there.close()  # so that the child's death ends the wait
         codes, seconds, memory, written = here.recv()
         process.join()
         size = len(content) / 1e6
