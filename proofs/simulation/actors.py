@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from bms_flows.onboarding.ledger import decisions
 from bms_flows.onboarding.ledger.entry import Entry, State
-from bms_flows.onboarding.planning.hierarchy import reject_by_hierarchy
+from bms_flows.onboarding.planning.managers import reject_by_hierarchy
 from bms_flows.onboarding.planning.matching import by_rules
 from bms_flows.onboarding.planning.plan import Action, PlannedRow
 from bms_flows.onboarding.resources.evidence import ServiceRecord

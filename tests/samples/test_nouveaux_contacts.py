@@ -7,9 +7,9 @@ import pytest
 
 from bms_flows.onboarding.inbox.discovery import complete
 from bms_flows.onboarding.planning import rules
+from bms_flows.onboarding.planning.matching import PlanningView
 from bms_flows.onboarding.planning.plan import Action
 from bms_flows.onboarding.planning.planner import make
-from bms_flows.onboarding.planning.view import PlanningView
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.resources.consultant import consultant, consultant_identity
 from bms_flows.onboarding.resources.contact import contact, contact_identity

@@ -12,16 +12,20 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from bms_flows.onboarding.ledger import entering, matches, transitions
+from bms_flows.onboarding.ledger import entering, transitions
 from bms_flows.onboarding.ledger.store import PostgresLedger, with_managers
 from bms_flows.onboarding.planning import approval
-from bms_flows.onboarding.planning.hierarchy import chunks, cyclic
 from bms_flows.onboarding.planning.limits import ApprovalDecision, changes_since_approval
-from bms_flows.onboarding.planning.matching import records_to_read
+from bms_flows.onboarding.planning.managers import chunks, cyclic
+from bms_flows.onboarding.planning.matching import (
+    PlanningView,
+    keys_of,
+    match_keys_of,
+    records_to_read,
+)
 from bms_flows.onboarding.planning.plan import Action, Plan, PlanInputs, PlannedRow
 from bms_flows.onboarding.planning.planner import make
 from bms_flows.onboarding.planning.rules import Rules
-from bms_flows.onboarding.planning.view import PlanningView, keys_of, match_keys_of
 from bms_flows.onboarding.reading.sheet import LastLine, Sheet
 from bms_flows.onboarding.reporting.approval_request import reason_text
 from bms_flows.onboarding.reporting.differences import ComparedContact, compare_rows
@@ -292,8 +296,8 @@ class Creation:
         self, since: datetime, match_keys: Collection[str]
     ) -> tuple[dict[str, Collection[str]], dict[str, str]]:
         """Return the rows in flight since `since`, and the records that earlier drops matched."""
-        matched = matches.load(self.warehouse, self.resource.name, match_keys)
         with self.warehouse.connect() as connection:
+            matched = entering.matched_ids(connection, self.resource.name, match_keys)
             return entering.rows_in_flight(connection, self.identity, since), matched
 
     def _enter(

@@ -1,14 +1,25 @@
-"""Inbox of a resource: its folder, the drops that runs claim from it, and their files."""
+"""Inbox of a resource: its folder, the drops that are claimed from it, and their files."""
 
+import logging
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
 from upath import UPath
 
 from bms_flows.catalog import CREATED_BY
-from bms_flows.onboarding.inbox import archive, claim, closing, discovery, templates
+from bms_flows.onboarding.inbox import (
+    archive,
+    claim,
+    closing,
+    discovery,
+    skipped_files,
+    templates,
+    unfinished,
+)
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.onboarding.planning import rules
@@ -19,9 +30,14 @@ from bms_flows.onboarding.reporting import report
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat, OnboardingSettings
-from bms_flows.runtime.context import FlowContext
+from bms_flows.runtime import step_log
+from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import Language
+from bms_warehouse import database
+from bms_warehouse.locks import Busy
+
+log = logging.getLogger(__name__)
 
 
 class NoSuchFile(LookupError):
@@ -74,6 +90,73 @@ class Inbox:
         page = Links.of(self.flow.settings).drops(CREATED_BY[self.name].dag_id)
         described = replace(self.resource, required=self.rules.required)
         templates.provide(self.folder, described, self.declared, page=page)
+
+    def dispatch(self, step: step_log.Step) -> list[dict[str, Any]]:
+        """Claim every settled file; return the DAG runs to start, one per drop.
+
+        Includes earlier drops whose run was not started. Run ids are deterministic, so no run starts
+        twice.
+        """
+        engine, settings = self.flow.warehouse, self.flow.settings
+        with recorded_step(self.flow, step) as step_run_id:
+            self.provide()
+            self._restore_orphaned_files()
+            files = before = discovery.list_files(self.folder)
+            if before:
+                time.sleep(settings.drop_settle_s)  # a file is settled if it does not change
+                files = discovery.list_files(self.folder)
+            found = discovery.compare_scans(self.folder, before.values(), files.values())
+            for seen in found.settled:
+                self._claim_if_free(seen)
+            now, stable = database.now(engine), timedelta(minutes=settings.drop_stable_minutes)
+            for each in unfinished.save(engine, self.name, files.values(), found.waiting):
+                log.log(logging.WARNING if each.long(now) else logging.INFO, "%s", each.text(now))
+                if each.is_stable(now, stable):
+                    self._claim_if_free(files[each.path])
+            self._update_notice()
+            with engine.begin() as connection:
+                step_log.finish(connection, step_run_id, state="complete")
+            return [
+                {"trigger_run_id": drop.dag_run_id, "conf": {"drop": drop.id}}
+                for drop in claim.unstarted(engine, self.name)
+            ]
+
+    def tidy(self) -> None:
+        """Close drops that wait for a file that left the inbox, and update the notice in the inbox."""
+        unfinished.withdraw_missing(
+            self.flow.warehouse, self.name, lambda: discovery.list_files(self.folder)
+        )
+        self._update_notice()
+
+    def _restore_orphaned_files(self) -> None:
+        """Return files to the inbox that a killed run moved away for a drop that no longer needs them."""
+        for number in archive.orphaned_drops(self.folder):
+            try:
+                drop = claim.get(self.flow.warehouse, number)
+            except claim.NoSuchDrop:
+                log.warning("returned files of unknown drop %s to the inbox", number)
+                archive.return_unknown(self.folder, number)
+                continue
+            if drop.state != "open":
+                archive.return_to_inbox(self.folder, drop)
+
+    def _claim_if_free(self, seen: FoundFile) -> None:
+        """Claim a file for the run named after its drop; a file that another run has stays in the inbox."""
+        try:
+            self.claim(seen)
+        except Busy as busy:
+            log.info("%s", busy)
+
+    def _update_notice(self) -> None:
+        """Write into the inbox which files and folders are not claimed, and why."""
+        engine, settings = self.flow.warehouse, self.flow.settings
+        now, own_files = database.now(engine), templates.names(self.resource)
+        skipped = [
+            *skipped_files.waiting_files(unfinished.current(engine, self.name), now),
+            *skipped_files.ignored_entries(self.folder, own_files, now),
+        ]
+        minutes = settings.drop_stable_minutes
+        skipped_files.publish(self.folder, skipped, settings.time_zone, minutes)
 
     def claim(self, seen: FoundFile, run_id: str | None = None) -> Drop:
         """Claim a file for a run; raise `Busy` if another run has it."""

@@ -17,7 +17,7 @@ from bms_flows.onboarding.inbox import claim, closing
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import head
 from bms_flows.onboarding.inboxes import Inbox
-from bms_flows.onboarding.ledger import matches
+from bms_flows.onboarding.ledger import entering
 from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting import approval_request, differences, report, review
@@ -309,7 +309,7 @@ class Onboarding:
             with engine.begin() as connection:
                 # Locks the drop: a run that takes the drop over writes its report later.
                 claim.renew(connection, drop)
-                matches.save(connection, self.resource, drop.id, found.matched)
+                entering.save_matches(connection, self.resource, drop.id, found.matched)
                 language, others = self.inbox.language, {}
                 if self.resource == differences.RESOURCE:
                     others[differences.FILE] = differences.save_differences(

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 from bms.client import Client
 from bms.settings import ClientSettings
 from bms_flows.onboarding.creation import Creation, Entered
-from bms_flows.onboarding.ledger import matches
+from bms_flows.onboarding.ledger import entering
 from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
@@ -137,7 +137,7 @@ async def _carried_through(engine: Engine, run: Run) -> list[RowOutcome]:
                 kept.put(f"create {number}", await _applied(creation, plan_id, number))
         concluded = await creation.conclude(plan_id, sheet)
     with engine.begin() as connection:
-        matches.save(connection, run.resource, run.drop_id, concluded.matched)
+        entering.save_matches(connection, run.resource, run.drop_id, concluded.matched)
     return list(concluded.outcomes)
 
 

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from bms_flows.onboarding.ledger.decisions import reopen
 from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, InvalidTransition, State
 from bms_flows.onboarding.planning import rules as drop_rules
+from bms_flows.onboarding.planning.matching import PlanningView
 from bms_flows.onboarding.planning.plan import Action, Plan
 from bms_flows.onboarding.planning.planner import make
-from bms_flows.onboarding.planning.view import PlanningView
 from bms_flows.onboarding.reading.sheet import FileFormat, Row, Sheet
 from bms_flows.onboarding.reporting.receipt import outcome_of
 from bms_flows.onboarding.reporting.report import counts

@@ -261,8 +261,11 @@ def mark_started(engine: Engine, number: int) -> None:
         )
 
 
-def renew(connection: Connection, held: Drop) -> None:
-    """Renew the lease in the caller's transaction; raise `LeaseLost` if another run holds the drop."""
+def renew(connection: Connection, held: Drop, **values: Any) -> None:
+    """Renew the lease, and set `values`, in the caller's transaction.
+
+    Raises `LeaseLost` if another run holds the drop.
+    """
     renewed = connection.execute(
         update(dropped_file)
         .where(
@@ -270,7 +273,7 @@ def renew(connection: Connection, held: Drop) -> None:
             dropped_file.c.dag_run_id == held.dag_run_id,
             dropped_file.c.state == "open",
         )
-        .values(expires_at=clock(connection) + LIFE)
+        .values(expires_at=clock(connection) + LIFE, **values)
     )
     if renewed.rowcount != 1:
         raise LeaseLost(f"drop {held.id} was taken over or ended by another run")

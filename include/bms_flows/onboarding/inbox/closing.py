@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, Engine, select, update
+from sqlalchemy import Connection, Engine, select
 
 from bms_flows.onboarding.inbox.claim import Drop, Ending, renew
 from bms_flows.runtime.notice import Notice
@@ -19,12 +19,7 @@ def record_content(engine: Engine, held: Drop, *, sha256: str, archive: str) -> 
     other row may end differently now, because its cause may be fixed.
     """
     with engine.begin() as connection:
-        renew(connection, held)
-        connection.execute(
-            update(dropped_file)
-            .where(dropped_file.c.id == held.id)
-            .values(sha256=sha256, archive=archive)
-        )
+        renew(connection, held, sha256=sha256, archive=archive)
         earlier = (
             connection.execute(
                 select(dropped_file)
@@ -60,10 +55,7 @@ def rules_of(engine: Engine, earlier: Drop) -> str | None:
 def publish_report(engine: Engine, held: Drop, report: str) -> None:
     """Publish the report of a drop that has not ended; raise `LeaseLost` if another run holds it."""
     with engine.begin() as connection:
-        renew(connection, held)
-        connection.execute(
-            update(dropped_file).where(dropped_file.c.id == held.id).values(report=report)
-        )
+        renew(connection, held, report=report)
 
 
 def restore_ending(engine: Engine, held: Drop) -> None:
@@ -74,12 +66,7 @@ def restore_ending(engine: Engine, held: Drop) -> None:
     if held.ended_before is None:
         return
     with engine.begin() as connection:
-        renew(connection, held)
-        connection.execute(
-            update(dropped_file)
-            .where(dropped_file.c.id == held.id)
-            .values(state=held.ended_before, ended_before=None)
-        )
+        renew(connection, held, state=held.ended_before, ended_before=None)
 
 
 def withdraw(engine: Engine, held: Drop, reason: str) -> None:
@@ -105,19 +92,16 @@ def finish(
     reason: str | None = None,
 ) -> None:
     """Record the end of a drop in the caller's transaction; raise `LeaseLost` if another run holds it."""
-    renew(connection, held)
-    connection.execute(
-        update(dropped_file)
-        .where(dropped_file.c.id == held.id)
-        .values(
-            state=ending,
-            ended_before=None,
-            report=report,
-            counts=counts,
-            same_as=same_as,
-            reason=reason,
-            finished_at=clock(connection),
-        )
+    renew(
+        connection,
+        held,
+        state=ending,
+        ended_before=None,
+        report=report,
+        counts=counts,
+        same_as=same_as,
+        reason=reason,
+        finished_at=clock(connection),
     )
 
 

@@ -24,7 +24,7 @@ from bms_flows.onboarding.resources.body import decode_body, encode_body
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_warehouse.database import clock
 from bms_warehouse.locks import serialize
-from bms_warehouse.tables import creation, creation_body
+from bms_warehouse.tables import creation, creation_body, creation_match
 
 
 class NewRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +81,25 @@ def rows_alike(
             each for each, found in others.items() if each != key and not wanted.isdisjoint(found)
         )
     )
+
+
+def matched_ids(connection: Connection, resource: str, keys: Collection[str]) -> dict[str, str]:
+    """Return the remote ids that match keys of dropped rows were matched to, by key."""
+    match = creation_match.c
+    found = connection.execute(
+        select(match.key, match.remote_id).where(match.resource == resource, among(match.key, keys))
+    )
+    return dict(found.all())
+
+
+def save_matches(
+    connection: Connection, resource: str, drop_id: int, remote_ids: Mapping[str, str]
+) -> None:
+    """Save remote ids by match key in the caller's transaction; the first match of a key is final."""
+    given = {"resource": resource, "drop_id": drop_id, "matched_at": clock(connection)}
+    rows = [{"key": key, "remote_id": each, **given} for key, each in sorted(remote_ids.items())]
+    if rows:
+        connection.execute(upsert(creation_match).on_conflict_do_nothing(), rows)
 
 
 def stored_managers(

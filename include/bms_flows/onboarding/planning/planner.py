@@ -7,15 +7,16 @@ from typing import Any
 
 from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, Entry, State
-from bms_flows.onboarding.planning.hierarchy import in_review, reject_by_hierarchy
 from bms_flows.onboarding.planning.managers import (
     Manager,
     Managers,
     Numbered,
     candidate_of_record,
     candidate_of_row,
+    in_review,
+    reject_by_hierarchy,
 )
-from bms_flows.onboarding.planning.matching import match, record_of_entry
+from bms_flows.onboarding.planning.matching import PlanningView, match, record_of_entry
 from bms_flows.onboarding.planning.plan import (
     Action,
     Plan,
@@ -25,7 +26,6 @@ from bms_flows.onboarding.planning.plan import (
     reject,
 )
 from bms_flows.onboarding.planning.rules import Rules, validate
-from bms_flows.onboarding.planning.view import PlanningView
 from bms_flows.onboarding.reading.sheet import Row, Sheet
 from bms_flows.onboarding.resources.body import body_digest, build, compare
 from bms_flows.onboarding.resources.description import Resource

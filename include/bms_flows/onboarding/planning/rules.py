@@ -21,8 +21,8 @@ from bms_flows.onboarding.resources.addresses import (
     lacks_prefix,
     region_of,
 )
-from bms_flows.onboarding.resources.alphabets import is_written_as_name, mixes_alphabets
 from bms_flows.onboarding.resources.description import Resource
+from bms_flows.onboarding.resources.names import is_written_as_name, mixes_alphabets
 from bms_flows.runtime.settings import InvalidSetting
 
 DEFAULT = Path(__file__).with_name("rules.toml")

@@ -6,18 +6,34 @@ a +tag are significant.
 
 import re
 import unicodedata
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Collection, Mapping
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import idna
 import phonenumbers
 from phonenumbers import PhoneNumberFormat, PhoneNumberType
 
-from bms_flows.onboarding.resources.loose import country_code
+from bms_flows.onboarding.resources.names import plain_words
 
 _LIKE_MOBILES: Final = {PhoneNumberType.MOBILE, PhoneNumberType.FIXED_LINE_OR_MOBILE}
 """In some countries a number does not show whether it is a mobile number."""
+_COUNTRIES: Final = {
+    "BE": "b belgie belgien belgique belgium",
+    "CH": "schweiz suisse switzerland zwitserland",
+    "DE": "allemagne d deutschland duitsland germany",
+    "ES": "espagne espana spain spanje",
+    "FR": "f fra france frankreich frankrijk",
+    "GB": "angleterre england greatbritain grandebretagne royaumeuni uk unitedkingdom",
+    "IE": "ierland ireland irlande",
+    "IT": "italia italie italy",
+    "LU": "l letzebuerg lux luxembourg luxemburg",
+    "NL": "holland hollande nederland netherlands paysbas thenetherlands",
+    "PT": "portugal",
+    "US": "etatsunis unitedstates usa",
+}
+_CODES: Final = {name: code for code, names in _COUNTRIES.items() for name in names.split()}
+_BETWEEN_NUMBERS: Final = re.compile(r"[/;,|\n]|:::|\s(?:ou|or|of|et|and|en)\s", re.IGNORECASE)
 _NOT_IN_LOCAL_PARTS: Final = frozenset('()<>[]:;,\\"')
 
 
@@ -93,6 +109,24 @@ def mobile_number(text: Any, region: str | None) -> str | None:
     if number is None or phonenumbers.number_type(number) not in _LIKE_MOBILES:
         return None
     return _written(number)
+
+
+def loose_mobiles(values: Mapping[str, Any], region: str) -> Collection[str]:
+    """Return all mobile numbers of a row or record, also in the columns of other phones, two in a cell."""
+    country = region_of(values, region)
+    names = ("phone_mobile_number", "phone_number", "phone_other_number")
+    texts = [str(values[name]) for name in names if values.get(name)]
+    parts = {part for text in texts for part in (text, *_BETWEEN_NUMBERS.split(text))}
+    found = (mobile_number(part, country) for part in parts)
+    return sorted({number.partition(";")[0] for number in found if number})
+
+
+@cache
+def country_code(country: str) -> str | None:
+    """Return the ISO code of a country's code or name, None if it is unknown."""
+    code = country.strip().upper()
+    known = code in phonenumbers.SUPPORTED_REGIONS
+    return code if known else _CODES.get("".join(plain_words(country)))
 
 
 def region_of(values: Mapping[str, Any], region: str) -> str:

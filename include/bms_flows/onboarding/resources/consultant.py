@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from bms.records import Consultant
-from bms_flows.onboarding.resources.contact import crm_identity, person_name
+from bms_flows.onboarding.resources.contact import crm_identity
 from bms_flows.onboarding.resources.description import ColumnKind, Columns, Resource
-from bms_flows.onboarding.resources.loose import loose_name
 from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, plain
+from bms_flows.onboarding.resources.names import loose_name, person_name
 
 sent = Columns(Consultant)
 

@@ -10,10 +10,15 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from bms.records import Contact
-from bms_flows.onboarding.resources.addresses import email_address, mobile_number, region_of
+from bms_flows.onboarding.resources.addresses import (
+    email_address,
+    loose_mobiles,
+    mobile_number,
+    region_of,
+)
 from bms_flows.onboarding.resources.description import Columns, Resource
-from bms_flows.onboarding.resources.loose import loose_company, loose_mobiles, loose_name, words
-from bms_flows.onboarding.resources.match_rules import Extractor, Identity, MatchRule, plain
+from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, plain
+from bms_flows.onboarding.resources.names import loose_company, loose_name, person_name
 
 ADVICE = (
     """\
@@ -74,12 +79,17 @@ def crm_identity(
     `by_name` are for a reviewer, as are the `loose` rules, which are no keys.
     """
     phone = ("phone_mobile_number",)
+
+    def mobile(values: Mapping[str, Any]) -> str | None:
+        region = region_of(values, resource.region)
+        return mobile_number(values.get("phone_mobile_number"), region)
+
     return Identity(
         resource=resource.name,
         scope=None,
         keys=[
             MatchRule(("email",), "if_fields_agree", "same_email_other_name", [mailbox]),
-            MatchRule(phone, "if_fields_agree", "same_phone_other_name", [mobile(resource)]),
+            MatchRule(phone, "if_fields_agree", "same_phone_other_name", [mobile]),
             *by_name,
         ],
         comparison_fields={"name": person_name},
@@ -89,7 +99,7 @@ def crm_identity(
                 ("last_name", "first_name", *phone),
                 "never",
                 "same_name_and_phone",
-                [loose_name, mobiles(resource)],
+                [loose_name, lambda values: loose_mobiles(values, resource.region)],
             ),
             *loose,
         ],
@@ -112,33 +122,6 @@ LOOSE_MAILBOX = MatchRule(
     ("email",), "never", "same_email_other_form", [loose_mailboxes], loose=True
 )
 """The case of a local part may distinguish two mailboxes, so a reviewer decides."""
-
-
-def mobile(resource: Resource) -> Extractor:
-    """Return an extractor of the normalized mobile phone."""
-
-    def read(values: Mapping[str, Any]) -> str | None:
-        return mobile_number(values.get("phone_mobile_number"), region_of(values, resource.region))
-
-    return read
-
-
-def mobiles(resource: Resource) -> Extractor:
-    """Return an extractor of all mobile phones, in whatever column, also two in a cell."""
-
-    def read(values: Mapping[str, Any]) -> Collection[str]:
-        region = region_of(values, resource.region)
-        return loose_mobiles(lambda text: mobile_number(text, region), values)
-
-    return read
-
-
-def person_name(values: Mapping[str, Any]) -> str | None:
-    """Return a person's name without accents, punctuation and word order; None unless both names are filled."""
-    parts = [str(values.get(name) or "") for name in ("last_name", "first_name")]
-    if not all(part.strip() for part in parts):
-        return None
-    return " ".join(sorted(words(" ".join(parts)))) or None
 
 
 sent = Columns(Contact)

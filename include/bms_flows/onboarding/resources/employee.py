@@ -12,10 +12,9 @@ from typing import Any, Final
 
 from bms.records import Employee
 from bms_flows.onboarding.resources.addresses import email_address
-from bms_flows.onboarding.resources.contact import person_name
 from bms_flows.onboarding.resources.description import ColumnKind, Columns, Field, Resource
-from bms_flows.onboarding.resources.loose import loose_name
 from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, normalize, plain
+from bms_flows.onboarding.resources.names import loose_name, person_name
 
 sent = Columns(Employee)
 

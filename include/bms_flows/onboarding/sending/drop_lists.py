@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from bms_flows.onboarding.ledger import snapshot_store
 from bms_flows.onboarding.ledger.store import Ledger
-from bms_flows.onboarding.planning.view import match_keys_of
+from bms_flows.onboarding.planning.matching import match_keys_of
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.match_rules import Identity, rules_version
 from bms_flows.onboarding.resources.remote import Remote

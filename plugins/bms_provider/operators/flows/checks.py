@@ -149,7 +149,6 @@ class BmsWatchFreshnessOperator(BmsFlowOperator):
         from bms_flows.monitoring import approvals
         from bms_flows.monitoring.freshness_check import check_targets
         from bms_flows.monitoring.gauges import gauges
-        from bms_flows.onboarding import dispatch
         from bms_flows.onboarding.inboxes import Inbox
         from bms_flows.onboarding.resources.remotes import REMOTES
         from bms_flows.runtime.notice import Links
@@ -166,7 +165,7 @@ class BmsWatchFreshnessOperator(BmsFlowOperator):
                 for name in REMOTES:
                     inbox = Inbox(flow, name, settings)
                     inbox.provide()
-                    dispatch.tidy(inbox)
+                    inbox.tidy()
             finally:  # messages do not depend on inboxes, nor inboxes on messages
                 notices.notify_approvers(flow, settings)
                 notices.deliver(flow)  # raises while no channel accepts messages

@@ -124,13 +124,12 @@ class BmsDispatchInboxOperator(BmsDropOperator):
 
     def execute(self, context: Context) -> list[dict[str, Any]]:  # noqa: ARG002 - Airflow's signature
         """Claim the files."""
-        from bms_flows.onboarding import dispatch
         from bms_flows.onboarding.inboxes import Inbox
 
         settings = flow_context.onboarding_settings()
         with flow_context.open_context(settings, self.warehouse_conn_id) as flow:
             inbox = Inbox(flow, self.resource, settings)
-            return dispatch.dispatch(inbox, flow_context.step(f"take_{self.resource}"))
+            return inbox.dispatch(flow_context.step(f"take_{self.resource}"))
 
 
 class NotifyApprovers(BaseNotifier):

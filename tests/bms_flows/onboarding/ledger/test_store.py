@@ -8,7 +8,7 @@ from sqlalchemy import Engine, text
 
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import FoundFile
-from bms_flows.onboarding.ledger import matches, transitions
+from bms_flows.onboarding.ledger import entering, transitions
 from bms_flows.onboarding.ledger.entering import NewRow, enter
 from bms_flows.onboarding.ledger.entry import Entry, Transition
 from bms_flows.onboarding.ledger.store import PostgresLedger
@@ -22,9 +22,11 @@ async def test_more_keys_and_ids_than_parameters_are_asked_for_at_once(warehouse
     assert await ledger.owners(MANY) == {}
     drop = claim.claim_file(warehouse, "contact", FoundFile("a.csv", 1, "1")).id
     with warehouse.begin() as connection:
-        matches.save(connection, "contact", drop, {"7": "42"})
-        matches.save(connection, "contact", drop, {"7": "43", "8": "43"})
-    assert matches.load(warehouse, "contact", MANY) == {"7": "42", "8": "43"}
+        entering.save_matches(connection, "contact", drop, {"7": "42"})
+        entering.save_matches(connection, "contact", drop, {"7": "43", "8": "43"})
+    with warehouse.connect() as connection:
+        found = entering.matched_ids(connection, "contact", MANY)
+    assert found == {"7": "42", "8": "43"}
 
 
 def until_someone_waits(warehouse: Engine, task: asyncio.Task[object]) -> None:

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bms_flows.onboarding.planning.hierarchy import chunks, cyclic, reports
+from bms_flows.onboarding.planning.managers import chunks, cyclic, reports
 
 KEYS = [f"k{n}" for n in range(12)]
 MANAGERS = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(KEYS))

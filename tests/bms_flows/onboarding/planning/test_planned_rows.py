@@ -9,9 +9,9 @@ from msgspec import structs
 
 from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.ledger.entry import State
+from bms_flows.onboarding.planning.matching import PlanningView
 from bms_flows.onboarding.planning.plan import Action, Plan, PlanInputs, PlannedRow, digest
 from bms_flows.onboarding.planning.planner import make
-from bms_flows.onboarding.planning.view import PlanningView
 from bms_flows.onboarding.resources.body import Difference, body_digest, build
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.resources.evidence import ServiceRecord

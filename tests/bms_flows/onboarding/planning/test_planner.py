@@ -11,10 +11,9 @@ from msgspec import structs
 from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.ledger.entry import Entry, State
 from bms_flows.onboarding.planning import limits, rules
-from bms_flows.onboarding.planning.matching import records_to_read
+from bms_flows.onboarding.planning.matching import PlanningView, records_to_read
 from bms_flows.onboarding.planning.plan import Action, Plan
 from bms_flows.onboarding.planning.planner import make
-from bms_flows.onboarding.planning.view import PlanningView
 from bms_flows.onboarding.reading.sheet import FileFormat, LastLine, Row, Sheet
 from bms_flows.onboarding.resources.body import body_digest
 from bms_flows.onboarding.resources.employee import EMPLOYEE

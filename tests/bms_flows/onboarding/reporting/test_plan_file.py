@@ -1,8 +1,8 @@
 """Plan files: each row as read, with its action and reasons, for Excel and for the board."""
 
 from bms_flows.onboarding.planning import rules
+from bms_flows.onboarding.planning.matching import PlanningView
 from bms_flows.onboarding.planning.planner import make
-from bms_flows.onboarding.planning.view import PlanningView
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reporting.approval_request import plan_file, read_plan_file
 from bms_flows.onboarding.resources.employee import EMPLOYEE

@@ -19,7 +19,6 @@ import pytest
 from airflow.sdk.execution_time.context import set_current_context
 from sqlalchemy import Engine, make_url, text
 
-from bms_flows.onboarding import dispatch as drops
 from bms_flows.onboarding.inbox import archive, claim
 from bms_flows.onboarding.inbox.archive import FileChanged
 from bms_flows.onboarding.inbox.claim import Superseded
@@ -467,10 +466,10 @@ def test_a_folder_in_the_inbox_is_explained_until_it_is_removed(data_root: Path)
     folder = data_root / "inbox" / "employees"
     (folder / "mars").mkdir(parents=True)
     with run(), employees() as inbox_of_employees:
-        drops.tidy(inbox_of_employees)
+        inbox_of_employees.tidy()
         assert "- mars\r\n" in (folder / "_NON_PRIS.txt").read_bytes().decode("utf-8-sig")
         (folder / "mars").rmdir()
-        drops.tidy(inbox_of_employees)
+        inbox_of_employees.tidy()
     assert not (folder / "_NON_PRIS.txt").exists()
 
 
