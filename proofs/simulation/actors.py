@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from bms_flows.onboarding.ledger import decisions
-from bms_flows.onboarding.ledger.entry import Entry, State
+from bms_flows.onboarding.ledger.entry import Entry, NewRow, State, Transition
 from bms_flows.onboarding.planning.managers import reject_by_hierarchy
 from bms_flows.onboarding.planning.matching import by_rules
 from bms_flows.onboarding.planning.plan import Action, PlannedRow
@@ -139,15 +139,16 @@ class Actors:
         if entry is None:
             entry = self.ledger.rows[self.ledger.add(row.body)]
             self.ledger.rows[entry.id] = replace(entry, state=State.REJECTED)
-        entered = partial(
-            decisions.reopen,
+        given = NewRow(
+            line=row.line,
+            key=entry.key,
             digest=entry.digest,
+            body=row.body,
             manager_key=row.manager_key,
-            attempts=5,
-            snapshot_id=snapshot,
             reason=row.reason,
             candidates=row.candidates,
         )
+        entered = partial(decisions.reopen, row=given, attempts=5, snapshot_id=snapshot)
         await self.ledger.change([entry.id], lambda e, at: entered(e, now=at))
 
     async def decide(self) -> bool:
@@ -164,13 +165,7 @@ class Actors:
                 known = own[0].known
                 await self.ledger.change(
                     [entry.id],
-                    lambda e, _, known=known: decisions.adopt_candidate(  # type: ignore[misc]
-                        e,
-                        who="ada",
-                        remote_id=known.remote_id,
-                        number=known.number,
-                        standby=known.is_standby,
-                    ),
+                    partial(_choose, known),
                 )
                 self._note("chose a record")
             elif self.happens(0.7):
@@ -216,3 +211,7 @@ class Actors:
 
     def _note(self, act: str) -> None:
         self.acts.append((now(), act))
+
+
+def _choose(known: ServiceRecord, entry: Entry, _: datetime) -> Transition:
+    return decisions.adopt_candidate(entry, who="ada", record=known)

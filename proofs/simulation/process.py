@@ -8,7 +8,8 @@ from typing import Any
 from bms.transport import BeforeSend
 from bms_flows.onboarding.ledger.entry import BootTime, Entry
 from bms_flows.onboarding.ledger.store import NextTransition
-from bms_flows.onboarding.resources.remote import Created, OnId
+from bms_flows.onboarding.resources.evidence import RecordIds
+from bms_flows.onboarding.resources.remote import OnId
 from bms_flows.onboarding.resources.snapshot import ServiceLists
 from proofs.simulation.ledger import MemoryLedger
 from proofs.simulation.service import SimulatedService, SlowReadBack
@@ -111,7 +112,7 @@ class Process:
 
     async def create(
         self, body: Mapping[str, Any], before_send: BeforeSend, on_id: OnId
-    ) -> Created:
+    ) -> RecordIds:
         """Send a create that continues after this process ends."""
         # A paused machine finds its timers and its clock unchanged.
         await self._step(timers_stop=self._clock_stops)

@@ -14,8 +14,8 @@ import msgspec
 from bms.endpoints import BY_NAME
 from bms.errors import AmbiguousWrite, ConnectionFailed, Refused
 from bms_flows.onboarding.resources.employee import EMPLOYEE
-from bms_flows.onboarding.resources.evidence import ServiceRecord
-from bms_flows.onboarding.resources.remote import Created, IdUnconfirmed
+from bms_flows.onboarding.resources.evidence import RecordIds, ServiceRecord
+from bms_flows.onboarding.resources.remote import IdUnconfirmed
 from bms_flows.onboarding.resources.snapshot import ServiceLists, listed
 from proofs.simulation.clock import now
 from proofs.simulation.ledger import IDENTITY
@@ -125,7 +125,7 @@ class SimulatedService:
         """Return a record that was read as a list would show it."""
         return record
 
-    async def create(self, body: Mapping[str, Any]) -> Created:
+    async def create(self, body: Mapping[str, Any]) -> RecordIds:
         """Send a create with a random outcome."""
         key = IDENTITY.key(body) or ""
         fate = self.fates()
@@ -143,7 +143,7 @@ class SimulatedService:
             raise AmbiguousWrite(ENDPOINT, "server error", status=504)
         return await asyncio.shield(served)
 
-    async def _serve(self, key: str, body: Mapping[str, Any], fate: str) -> Created:
+    async def _serve(self, key: str, body: Mapping[str, Any], fate: str) -> RecordIds:
         if self.in_flight[key]:
             self.overlaps.append((now(), key))
         self.in_flight[key] += 1
@@ -175,12 +175,12 @@ class SimulatedService:
         finally:
             self.in_flight[key] -= 1
 
-    def _commit(self, body: Mapping[str, Any]) -> Created:
+    def _commit(self, body: Mapping[str, Any]) -> RecordIds:
         stored = {**body, "payroll_number": self.stored(body["payroll_number"])}
         known, at = self._known(stored), now()
         listed_from = at + timedelta(seconds=self.lag())
         self.records.append(Record(known, at, listed_from, int(body["payroll_number"])))
-        return Created(known.remote_id, known.number, True)
+        return RecordIds(known.remote_id, known.number, True)
 
     def type_in(self, body: Mapping[str, Any], who: int) -> None:
         """Take a record that an HR user types in; lists show it at once."""

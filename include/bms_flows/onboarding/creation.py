@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from bms_flows.onboarding.ledger import entering, transitions
+from bms_flows.onboarding.ledger.entry import NewRow
 from bms_flows.onboarding.ledger.store import PostgresLedger, with_managers
 from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.planning.limits import ApprovalDecision, changes_since_approval
@@ -335,13 +336,11 @@ class Creation:
             approval.mark_applied(connection, self.drop_id, plan.id)
         return True
 
-    def _new_rows(
-        self, plan: Plan, in_flight: Mapping[str, Collection[str]]
-    ) -> list[entering.NewRow]:
+    def _new_rows(self, plan: Plan, in_flight: Mapping[str, Collection[str]]) -> list[NewRow]:
         """Return the rows that the ledger does not have yet."""
         digests = {row.key: self.identity.rules_by_digest(row.body) for row in plan.rows if row.key}
         return [
-            entering.NewRow(
+            NewRow(
                 line=row.line,
                 key=row.key,
                 digest=row.digest,

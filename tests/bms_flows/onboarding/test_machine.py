@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from msgspec.structs import replace
 
 from bms_flows.onboarding.ledger.decisions import reopen
-from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, InvalidTransition, State
+from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, InvalidTransition, NewRow, State
 from bms_flows.onboarding.planning import rules as drop_rules
 from bms_flows.onboarding.planning.matching import PlanningView
 from bms_flows.onboarding.planning.plan import Action, Plan
@@ -118,17 +118,18 @@ class Onboarding(RuleBasedStateMachine):
                 known = replace(self.ledger.rows[number], state=State.REJECTED)
             elif known.state is State.REVIEW:
                 continue
+            new = NewRow(
+                line=row.line,
+                key=row.key,
+                digest=row.digest,
+                body=row.body,
+                manager_key=row.manager_key,
+                reason=reason,
+                candidates=row.candidates,
+            )
+            attempts = SETTINGS.create_attempts
             try:
-                again = reopen(
-                    known,
-                    now=now(),
-                    digest=row.digest,
-                    manager_key=row.manager_key,
-                    attempts=SETTINGS.create_attempts,
-                    snapshot_id=snapshot,
-                    reason=reason,
-                    candidates=row.candidates,
-                )
+                again = reopen(known, new, now=now(), attempts=attempts, snapshot_id=snapshot)
             except InvalidTransition:
                 continue
             self.ledger.rows[known.id] = again.entry

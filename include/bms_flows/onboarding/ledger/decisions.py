@@ -3,7 +3,6 @@
 Pure: the time is an argument, nothing is read or written, and no value is personal.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -13,20 +12,20 @@ from bms_flows.onboarding.ledger.entry import (
     RELEASED,
     Entry,
     InvalidTransition,
+    NewRow,
     State,
     Transition,
 )
-from bms_flows.onboarding.ledger.transitions import adopted
+from bms_flows.onboarding.ledger.transitions import with_record
+from bms_flows.onboarding.resources.evidence import RecordIds
 
 
-def adopt_candidate(
-    entry: Entry, *, who: str, remote_id: str, number: int | None, standby: bool | None
-) -> Transition:
+def adopt_candidate(entry: Entry, *, who: str, record: RecordIds) -> Transition:
     """Adopt the record that a reviewer chose."""
     if entry.state is not State.REVIEW:
         raise InvalidTransition
-    changed = adopted(entry, remote_id, number, standby, ("decided",))
-    return Transition(changed, "decided_candidate", remote_id, who)
+    changed = with_record(entry, State.ADOPTED, record, ("decided",))
+    return Transition(changed, "decided_candidate", record.remote_id, who)
 
 
 def retry_after_review(entry: Entry, *, who: str, run: str) -> Transition:
@@ -58,21 +57,12 @@ def give_up(entry: Entry, *, who: str, run: str) -> Transition:
     return Transition(changed, "decided_give_up", run, who)
 
 
-def reopen(  # noqa: PLR0913 - the fields of the new drop
-    entry: Entry,
-    *,
-    now: datetime,
-    digest: str,
-    manager_key: str | None,
-    attempts: int,
-    snapshot_id: int | None = None,
-    reason: str | None = None,
-    candidates: Sequence[str] = (),
-    alike: Sequence[str] = (),
+def reopen(
+    entry: Entry, row: NewRow, *, now: datetime, attempts: int, snapshot_id: int | None = None
 ) -> Transition:
     """Enter an existing row again: rejected or abandoned, or unsent and dropped with other data.
 
-    With a `reason` a reviewer decides first. A row that may have been sent keeps its data until its
+    With a `reason` of the new row a reviewer decides first. A row that may have been sent keeps its data until its
     outcome is known.
     """
     unsent = entry.state is State.READY and entry.unsent and entry.free(now)
@@ -80,23 +70,23 @@ def reopen(  # noqa: PLR0913 - the fields of the new drop
         raise InvalidTransition
     changed = _replace(
         entry,
-        state=State.READY if reason is None else State.REVIEW,
-        digest=digest,
-        manager_key=manager_key,
+        state=State.READY if row.reason is None else State.REVIEW,
+        digest=row.digest,
+        manager_key=row.manager_key,
         max_attempts=entry.attempt + attempts,
         empty_lookups=0,
         first_intended_at=None,
         intended_at=None,
         in_flight_until=None,
         snapshot_id=snapshot_id,
-        reason=reason,
+        reason=row.reason,
         evidence=(),
-        candidates=tuple(candidates),
+        candidates=row.candidates,
         dismissed=(),
-        alike=tuple(alike),
+        alike=row.alike,
         **RELEASED,
     )
-    return Transition(changed, "entered", reason)
+    return Transition(changed, "entered", row.reason)
 
 
 _replace = msgspec.structs.replace

@@ -1,10 +1,9 @@
 """Entry of a plan's rows into the ledger, and the locks and queries that guard it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import Any
 
-import msgspec
 from sqlalchemy import Connection, null, select, update
 from sqlalchemy import bindparam as bind
 from sqlalchemy.dialects.postgresql import insert as upsert
@@ -16,6 +15,7 @@ from bms_flows.onboarding.ledger.entry import (
     UNSENT,
     Entry,
     InvalidTransition,
+    NewRow,
     State,
     Transition,
 )
@@ -25,27 +25,6 @@ from bms_flows.onboarding.resources.match_rules import Identity
 from bms_warehouse.database import clock
 from bms_warehouse.locks import serialize
 from bms_warehouse.tables import creation, creation_body, creation_match
-
-
-class NewRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A planned row to enter; its repr shows no body."""
-
-    line: int
-    key: str
-    digest: str
-    body: Mapping[str, Any]
-    manager_key: str | None = None
-    reason: str | None = None
-    """Why a reviewer decides first; None for a row that may be sent."""
-    candidates: tuple[str, ...] = ()
-    alike: tuple[str, ...] = ()
-    """Keys of other rows that the reviewer compares."""
-
-    def __repr__(self) -> str:
-        return f"NewRow(line={self.line})"
-
-    def __rich_repr__(self) -> list[tuple[str, int]]:
-        return [("line", self.line)]
 
 
 def lock_entering(connection: Connection, resource: str) -> None:
@@ -139,8 +118,10 @@ def enter(
         row = given[entry.key]
         if entry.id in new:
             entered.append((entry, Transition(entry, "entered", row.reason)))
-        elif reopened := _reopened(entry, row, now, attempts, snapshot_id):
-            entered.append((entry, reopened))
+            continue
+        with suppress(InvalidTransition):
+            again = reopen(entry, row, now=now, attempts=attempts, snapshot_id=snapshot_id)
+            entered.append((entry, again))
     write(connection, entered, now)
     if entered:
         _save_bodies(connection, drop_id, {entry.id: given[entry.key] for entry, _ in entered})
@@ -180,25 +161,6 @@ def _insert(
     ]
     statement = upsert(creation).on_conflict_do_nothing().returning(creation.c.id)
     return set(connection.scalars(statement, values))
-
-
-def _reopened(
-    entry: Entry, row: NewRow, now: datetime, attempts: int, snapshot_id: int | None
-) -> Transition | None:
-    try:
-        return reopen(
-            entry,
-            now=now,
-            digest=row.digest,
-            manager_key=row.manager_key,
-            attempts=attempts,
-            snapshot_id=snapshot_id,
-            reason=row.reason,
-            candidates=row.candidates,
-            alike=row.alike,
-        )
-    except InvalidTransition:
-        return None
 
 
 def _save_bodies(connection: Connection, drop_id: int, rows: Mapping[int, NewRow]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -124,6 +124,27 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def free(self, now: datetime) -> bool:
         """Whether any worker may take the lease at `now`."""
         return self.owner is None or self.leased_until is None or self.leased_until <= now
+
+
+class NewRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A planned row to enter; its repr shows no body."""
+
+    line: int
+    key: str
+    digest: str
+    body: Mapping[str, Any]
+    manager_key: str | None = None
+    reason: str | None = None
+    """Why a reviewer decides first; None for a row that may be sent."""
+    candidates: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
+    """Keys of other rows that the reviewer compares."""
+
+    def __repr__(self) -> str:
+        return f"NewRow(line={self.line})"
+
+    def __rich_repr__(self) -> list[tuple[str, int]]:
+        return [("line", self.line)]
 
 
 class Transition(msgspec.Struct, frozen=True, gc=False):

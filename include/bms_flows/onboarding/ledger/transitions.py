@@ -69,6 +69,7 @@ from bms_flows.onboarding.ledger.entry import (
     State,
     Transition,
 )
+from bms_flows.onboarding.resources.evidence import RecordIds
 
 UNCONFIRMED: Final = frozenset(State) - EXISTING
 EMPTY_LOOKUPS: Final = 2
@@ -184,23 +185,11 @@ def with_intent(entry: Entry, intended: Entry) -> Entry:
     return _replace(intended, **held)
 
 
-def confirm(
-    entry: Entry, *, attempt: int, remote_id: str, number: int | None, standby: bool | None
-) -> Transition:
+def confirm(entry: Entry, *, attempt: int, record: RecordIds) -> Transition:
     """Record the 2xx response to POST `attempt`; needs no lease."""
     _require(entry, *UNCONFIRMED, attempt=attempt)
-    changed = _replace(
-        entry,
-        state=State.CREATED,
-        remote_id=remote_id,
-        remote_number=number,
-        is_standby=standby,
-        reason=None,
-        evidence=("answer",),
-        candidates=(),
-        **RELEASED,
-    )
-    return Transition(changed, "created", remote_id)
+    changed = with_record(entry, State.CREATED, record, ("answer",))
+    return Transition(changed, "created", record.remote_id)
 
 
 def record_returned_id(entry: Entry, *, attempt: int, remote_id: str) -> Transition:
@@ -318,18 +307,11 @@ def sendable_from(entry: Entry) -> datetime | None:
     return entry.intended_at + min(entry.intended_at - entry.first_intended_at, LONGEST_PAUSE)
 
 
-def adopt(
-    entry: Entry,
-    *,
-    owner: str,
-    remote_id: str,
-    number: int | None,
-    standby: bool | None,
-    evidence: Sequence[str],
-) -> Transition:
+def adopt(entry: Entry, *, owner: str, record: RecordIds, evidence: Sequence[str]) -> Transition:
     """Record that the service has exactly one record for the row, made by a POST or before."""
     _require(entry, State.UNKNOWN, State.READY, owner=owner)
-    return Transition(adopted(entry, remote_id, number, standby, evidence), "adopted", remote_id)
+    changed = with_record(entry, State.ADOPTED, record, evidence)
+    return Transition(changed, "adopted", record.remote_id)
 
 
 def send_to_review(
@@ -378,20 +360,14 @@ def reject_without_manager(entry: Entry, *, owner: str, reason: str) -> Transiti
     return Transition(changed, "rejected", reason)
 
 
-def adopted(
-    entry: Entry,
-    remote_id: str,
-    number: int | None,
-    standby: bool | None,
-    evidence: Sequence[str],
-) -> Entry:
-    """Return the row with the record that it adopts."""
+def with_record(entry: Entry, state: State, record: RecordIds, evidence: Sequence[str]) -> Entry:
+    """Return the row with its record, created or adopted."""
     return _replace(
         entry,
-        state=State.ADOPTED,
-        remote_id=remote_id,
-        remote_number=number,
-        is_standby=standby,
+        state=state,
+        remote_id=record.remote_id,
+        remote_number=record.number,
+        is_standby=record.is_standby,
         evidence=tuple(evidence),
         reason=None,
         candidates=(),

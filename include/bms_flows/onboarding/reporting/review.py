@@ -17,8 +17,9 @@ from bms_flows.onboarding.ledger.entry import Entry, State, Transition
 from bms_flows.onboarding.ledger.store import Ledger, RemoteIdConflict, among
 from bms_flows.onboarding.resources.body import compare
 from bms_flows.onboarding.resources.description import Resource
+from bms_flows.onboarding.resources.evidence import RecordIds
 from bms_flows.onboarding.resources.match_rules import Identity
-from bms_flows.onboarding.resources.remote import Created, Remote
+from bms_flows.onboarding.resources.remote import Remote
 from bms_warehouse.tables import creation, creation_event, creation_plan
 
 CREATE = "create"
@@ -169,20 +170,14 @@ async def bodies_to_send(ledger: Ledger, rows: Sequence[int]) -> Mapping[int, Ma
     return bodies
 
 
-def _transition(entry: Entry, decision: ReviewDecision, record: Created | None) -> Transition:
+def _transition(entry: Entry, decision: ReviewDecision, record: RecordIds | None) -> Transition:
     if record is not None:
-        return decisions.adopt_candidate(
-            entry,
-            who=decision.who,
-            remote_id=record.remote_id,
-            number=record.number,
-            standby=record.is_standby,
-        )
+        return decisions.adopt_candidate(entry, who=decision.who, record=record)
     step = decisions.retry_after_review if decision.choice == CREATE else decisions.give_up
     return step(entry, who=decision.who, run=decision.run)
 
 
-async def _chosen(ledger: Ledger, remote: Remote, rows: Sequence[int], remote_id: str) -> Created:
+async def _chosen(ledger: Ledger, remote: Remote, rows: Sequence[int], remote_id: str) -> RecordIds:
     """Return the chosen record of a row; raise `InvalidDecision` if it can't be the row's record."""
     if len(rows) > 1:
         raise InvalidDecision(
@@ -196,8 +191,7 @@ async def _chosen(ledger: Ledger, remote: Remote, rows: Sequence[int], remote_id
         raise InvalidDecision(
             f"the service has no such record; choose a candidate, {CREATE} or {GIVE_UP}"
         )
-    found = remote.known(record)
-    made = Created(found.remote_id, found.number, found.is_standby)
+    made = remote.known(record)
     [entry] = await ledger.entries(rows)
     if made.remote_id in entry.candidates:
         return made

@@ -20,12 +20,17 @@ NAME: Final = "name"
 """The comparison field of a person's name, in every resource."""
 
 
-class ServiceRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A record in a list of the service; its repr shows the id only."""
+class RecordIds(msgspec.Struct, frozen=True, gc=False):
+    """Ids of a record of the service, as a create returns them."""
 
     remote_id: str
     number: int | None = None
     is_standby: bool | None = None
+
+
+class ServiceRecord(RecordIds, frozen=True, kw_only=True, gc=False):
+    """A record in a list of the service; its repr shows the id only."""
+
     key: str | None = None
     """Digest of the natural key, None if the list does not show it."""
     other_digests: tuple[str, ...] = ()

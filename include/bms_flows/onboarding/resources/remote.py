@@ -4,26 +4,16 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
-import msgspec
-
 from bms.endpoints import Endpoint
 from bms.errors import AmbiguousWrite
 from bms.transport import BeforeSend
 from bms_flows.onboarding.resources.description import Resource
-from bms_flows.onboarding.resources.evidence import ServiceRecord
+from bms_flows.onboarding.resources.evidence import RecordIds, ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.snapshot import ServiceLists
 
 OnId = Callable[[str], Awaitable[None]]
 """Saves the id that a creation returned, before its record is read."""
-
-
-class Created(msgspec.Struct, frozen=True):
-    """The service's response to a creation."""
-
-    remote_id: str
-    number: int | None = None
-    is_standby: bool | None = None
 
 
 class IdUnconfirmed(AmbiguousWrite):
@@ -106,7 +96,7 @@ class Remote(Protocol):
 
     async def create(
         self, body: Mapping[str, Any], before_send: BeforeSend, on_id: OnId
-    ) -> Created:
+    ) -> RecordIds:
         """Create a record with one POST; raise the client's errors, and those of `before_send`.
 
         Calls `on_id` if a read must confirm the returned id: the read may be slow or never end.

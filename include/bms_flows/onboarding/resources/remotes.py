@@ -17,10 +17,9 @@ from bms_flows.onboarding.resources.consultant import consultant, consultant_ide
 from bms_flows.onboarding.resources.contact import contact, contact_identity
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.employee import EMPLOYEE, EMPLOYEE_IDENTITY
-from bms_flows.onboarding.resources.evidence import ServiceRecord, contradicted
+from bms_flows.onboarding.resources.evidence import RecordIds, ServiceRecord, contradicted
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.remote import (
-    Created,
     IdUnconfirmed,
     ListUnsettled,
     OnId,
@@ -178,7 +177,7 @@ class ServiceRemote:
 
     async def create(
         self, body: Mapping[str, Any], before_send: BeforeSend, on_id: OnId
-    ) -> Created:
+    ) -> RecordIds:
         """Create a record; read it back unless the response has everything.
 
         The interface does not show the form of the response, and part of a number is also a number.
@@ -199,11 +198,11 @@ class ServiceRemote:
         known = self.known(record)
         if contradicted(self.identity.comparison_digests(body), known.comparison_fields):
             raise IdUnconfirmed(endpoint, made.remote_id, "returned the id of a different record")
-        return Created(known.remote_id, known.number, known.is_standby)
+        return known
 
-    def _created(self, made: Any) -> Created:
+    def _created(self, made: Any) -> RecordIds:
         """Return the response to a creation."""
-        return Created(str(made.id))
+        return RecordIds(str(made.id))
 
     async def read(self, remote_id: str) -> Any | None:
         """Return the detail of a record, None if there is none."""
@@ -242,8 +241,8 @@ class Employees(ServiceRemote):
         entities = sorted({int(each) for each in scopes})
         return {str(each): {"id_entity": each, "filter": "ALL"} for each in entities}
 
-    def _created(self, made: Any) -> Created:
-        return Created(made.guid_employee, made.id_employee, made.is_standby)
+    def _created(self, made: Any) -> RecordIds:
+        return RecordIds(made.guid_employee, made.id_employee, made.is_standby)
 
     def _known(self, record: Any, name: str) -> ServiceRecord:
         values = msgspec.structs.asdict(record)

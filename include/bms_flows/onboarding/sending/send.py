@@ -19,7 +19,8 @@ from bms.errors import (
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import BootTime, Entry
 from bms_flows.onboarding.ledger.store import NextTransition, RemoteIdConflict
-from bms_flows.onboarding.resources.remote import Created, IdUnconfirmed, NotSent, Remote
+from bms_flows.onboarding.resources.evidence import RecordIds
+from bms_flows.onboarding.resources.remote import IdUnconfirmed, NotSent, Remote
 from bms_flows.onboarding.sending.breaker import CircuitBreaker, CreatesPaused, Permit
 from bms_flows.onboarding.sending.clock import boot_time
 from bms_flows.onboarding.sending.group_commit import GroupCommit
@@ -203,17 +204,11 @@ class RowSender:
             outage=outage,
         )
 
-    async def _confirm(self, intended: Entry, made: Created) -> None:
+    async def _confirm(self, intended: Entry, made: RecordIds) -> None:
         attempt, record = intended.attempt, partial(self._record, intended)
         try:
             moved = await record(
-                lambda entry, _: transitions.confirm(
-                    entry,
-                    attempt=attempt,
-                    remote_id=made.remote_id,
-                    number=made.number,
-                    standby=made.is_standby,
-                ),
+                lambda entry, _: transitions.confirm(entry, attempt=attempt, record=made)
             )
         except RemoteIdConflict:
             # The service returned the id of another row's record: the response is not usable.

@@ -239,12 +239,7 @@ class ServiceCheck:
         match verdict:
             case Found(known, evidence):
                 return lambda entry, _: transitions.adopt(
-                    entry,
-                    owner=owner,
-                    remote_id=known.remote_id,
-                    number=known.number,
-                    standby=known.is_standby,
-                    evidence=evidence,
+                    entry, owner=owner, record=known, evidence=evidence
                 )
             case Ambiguous(candidates, reason):
                 return lambda entry, _: transitions.send_to_review(

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from bms_flows.onboarding.ledger import transitions as t
 from bms_flows.onboarding.ledger.entry import BootTime, Entry, InvalidTransition, State, Transition
+from bms_flows.onboarding.resources.evidence import RecordIds
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -45,7 +46,7 @@ LIFE = {"now": NOW, "life": 2 * MINUTE}
 CLOCK = BootTime("b", 1000.0)
 INTENT = {"owner": "me", "now": NOW, "clock": CLOCK, "in_flight": MINUTE, "max_age": MINUTE}
 LOOKUP = {"owner": "me", "started_at": NOW - MINUTE, "clock": CLOCK, "settle": MINUTE}
-RECORD = {"remote_id": "g", "number": 7, "standby": True}
+RECORD = {"record": RecordIds("g", 7, True)}
 AMBIGUOUS = {"attempt": 2, "reason": "r", "now": NOW, "clock": CLOCK}
 
 Case = tuple[Callable[..., Transition], Entry, dict[str, object], tuple[str, ...]]

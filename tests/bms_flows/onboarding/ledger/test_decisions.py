@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from bms_flows.onboarding.ledger import decisions
-from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition, State, Transition
+from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition, NewRow, State, Transition
+from bms_flows.onboarding.resources.evidence import RecordIds
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 FREE = {"owner": None, "leased_until": None, "checked_at": None}
@@ -38,8 +39,9 @@ ROW = Entry(
     leased_until=NOW + timedelta(minutes=1),
 )
 REVIEWER = {"who": "ada", "run": "run"}
-RECORD = {"remote_id": "g", "number": 7, "standby": True}
-DROP: dict[str, Any] = {"now": NOW, "digest": "new", "manager_key": "boss", "attempts": 5}
+RECORD = {"record": RecordIds("g", 7, True)}
+NEW = NewRow(line=2, key="k", digest="new", body={}, manager_key="boss")
+DROP: dict[str, Any] = {"now": NOW, "row": NEW, "attempts": 5}
 ENTERED = {
     "state": State.READY,
     "digest": "new",
@@ -115,7 +117,7 @@ Given = dict[str, object]
         (
             decisions.reopen,
             replace(ROW, state=State.READY, first_intended_at=None, leased_until=NOW),
-            {**DROP, "snapshot_id": 8, "reason": "r", "candidates": ["x", "y"]},
+            {**DROP, "snapshot_id": 8, "row": replace(NEW, reason="r", candidates=("x", "y"))},
             {
                 **ENTERED,
                 "state": State.REVIEW,

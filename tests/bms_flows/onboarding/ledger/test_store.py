@@ -9,8 +9,8 @@ from sqlalchemy import Engine, text
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.onboarding.ledger import entering, transitions
-from bms_flows.onboarding.ledger.entering import NewRow, enter
-from bms_flows.onboarding.ledger.entry import Entry, Transition
+from bms_flows.onboarding.ledger.entering import enter
+from bms_flows.onboarding.ledger.entry import Entry, NewRow, Transition
 from bms_flows.onboarding.ledger.store import PostgresLedger
 
 MANY = [str(number) for number in range(70_000)]

@@ -7,13 +7,19 @@ import msgspec
 import pytest
 
 from bms_flows.onboarding.ledger import decisions, transitions
-from bms_flows.onboarding.ledger.entry import BootTime, Entry, InvalidTransition, State
+from bms_flows.onboarding.ledger.entry import BootTime, Entry, InvalidTransition, NewRow, State
+from bms_flows.onboarding.resources.evidence import RecordIds
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SETTLE = timedelta(seconds=30)
 FLIGHT = timedelta(seconds=60)
 LIFE = timedelta(seconds=20)
 AGE = timedelta(seconds=600)
+
+
+def new_row(digest: str, manager_key: str | None = None) -> NewRow:
+    """A row that is dropped again."""
+    return NewRow(line=2, key="k", digest=digest, body={}, manager_key=manager_key)
 
 
 def entry(state: State = State.READY, **given: Any) -> Entry:
@@ -168,7 +174,7 @@ def test_a_late_response_to_the_last_attempt_is_accepted_in_any_state(
     state: State,
 ) -> None:
     late = entry(state, attempt=1, owner="another")
-    moved = transitions.confirm(late, attempt=1, remote_id="g", number=7, standby=True).entry
+    moved = transitions.confirm(late, attempt=1, record=RecordIds("g", 7, True)).entry
     assert (moved.state, moved.remote_id, moved.owner) == (State.CREATED, "g", None)
 
 
@@ -226,7 +232,7 @@ def test_a_returned_id_survives_an_ambiguous_outcome_and_a_new_drop() -> None:
     ).entry
     assert moved.returned_id == "7"
     given_up = msgspec.structs.replace(moved, state=State.GIVEN_UP)
-    again = decisions.reopen(given_up, now=NOW, digest="d", manager_key=None, attempts=1).entry
+    again = decisions.reopen(given_up, new_row("d", None), now=NOW, attempts=1).entry
     assert again.returned_id == "7"
 
 
@@ -286,7 +292,7 @@ def test_excluded_candidates_are_stored_until_the_row_is_dropped_again() -> None
     decided = decisions.retry_after_review(asked, who="ada", run="manual__1").entry
     assert (decided.dismissed, decided.candidates) == (("a", "b"), ())
     refused = msgspec.structs.replace(decided, state=State.REJECTED)
-    again = decisions.reopen(refused, now=NOW, digest="e", manager_key=None, attempts=5).entry
+    again = decisions.reopen(refused, new_row("e", None), now=NOW, attempts=5).entry
     assert again.dismissed == ()
 
 
@@ -296,21 +302,21 @@ def test_a_decision_outside_a_review_is_refused(state: State) -> None:
         with pytest.raises(InvalidTransition):
             decide(entry(state, owner=None), who="ada", run="manual__1")
     with pytest.raises(InvalidTransition):
-        decisions.adopt_candidate(entry(state), who="ada", remote_id="g", number=1, standby=None)
+        decisions.adopt_candidate(entry(state), who="ada", record=RecordIds("g", 1))
 
 
 @pytest.mark.parametrize("state", [State.REJECTED, State.GIVEN_UP])
 def test_a_rejected_plan_dropped_again_has_its_own_attempts(state: State) -> None:
     moved = decisions.reopen(
-        entry(state, attempt=3, owner=None), now=NOW, digest="e", manager_key=None, attempts=5
+        entry(state, attempt=3, owner=None), new_row("e", None), now=NOW, attempts=5
     ).entry
     assert (moved.state, moved.digest, moved.max_attempts) == (State.READY, "e", 8)
 
 
 def test_a_row_entered_again_after_a_rejection_starts_anew() -> None:
     no = entry(State.REJECTED, attempt=1, first_intended_at=NOW, owner=None)
-    again = decisions.reopen(no, now=NOW, digest="e", manager_key="m", attempts=5).entry
-    other = decisions.reopen(again, now=NOW, digest="f", manager_key="m", attempts=5).entry
+    again = decisions.reopen(no, new_row("e", "m"), now=NOW, attempts=5).entry
+    other = decisions.reopen(again, new_row("f", "m"), now=NOW, attempts=5).entry
     assert (other.digest, other.attempt) == ("f", 1)
     held = transitions.claim(again, owner="me", now=NOW, life=LIFE).entry
     assert (
@@ -333,4 +339,4 @@ def test_a_row_entered_again_after_a_rejection_starts_anew() -> None:
 )
 def test_rows_possibly_sent_or_leased_keep_their_data(given: dict[str, Any]) -> None:
     with pytest.raises(InvalidTransition):
-        decisions.reopen(entry(**given), now=NOW, digest="e", manager_key=None, attempts=5)
+        decisions.reopen(entry(**given), new_row("e", None), now=NOW, attempts=5)

@@ -12,8 +12,8 @@ import pytest
 
 from bms.errors import AmbiguousWrite
 from bms_flows.onboarding.ledger.decisions import reopen
-from bms_flows.onboarding.ledger.entry import EXISTING, State
-from bms_flows.onboarding.resources.remote import Created
+from bms_flows.onboarding.ledger.entry import EXISTING, NewRow, State
+from bms_flows.onboarding.resources.evidence import RecordIds
 from bms_flows.onboarding.sending.apply import NothingSent
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.sending.send import AHEAD, CreatesRefused
@@ -120,7 +120,7 @@ def test_a_step_of_the_databases_clock_shortens_no_settle_time(
         class Dying(Process):
             """It is killed once its request is sent."""
 
-            async def create(self, body: Any, before_send: Any, on_id: Any) -> Created:  # noqa: ARG002 - as its base
+            async def create(self, body: Any, before_send: Any, on_id: Any) -> RecordIds:  # noqa: ARG002 - as its base
                 await before_send()
                 with suppress(AmbiguousWrite):
                     await self._service.create(body)
@@ -272,11 +272,14 @@ def test_an_earlier_refused_report_is_rejected_with_its_refused_manager() -> Non
         row = ledger.add(person(1))
         await applier(Process(ledger, service), SETTINGS).apply([row])
         boss = ledger.add(person(2))
-        key = ledger.rows[boss].key
-        await ledger.change(
-            [row],
-            lambda e, now: reopen(e, now=now, digest=e.digest, manager_key=key, attempts=5),
+        again = NewRow(
+            line=2,
+            key="",
+            digest=ledger.rows[row].digest,
+            body={},
+            manager_key=ledger.rows[boss].key,
         )
+        await ledger.change([row], lambda e, now: reopen(e, again, now=now, attempts=5))
         counts = await applier(Process(ledger, service), SETTINGS).apply([boss, row])
         assert counts == {State.REJECTED: 2}
         assert ledger.rows[row].reason == "manager_not_created"
@@ -348,7 +351,7 @@ def test_a_ledger_that_lost_the_intent_of_a_create_under_way_permits_no_second_p
     unsent = {"first_intended_at": None, "intended_at": None, "in_flight_until": None}
 
     class Failover(Process):
-        async def create(self, body: Any, before_send: Any, on_id: Any) -> Created:
+        async def create(self, body: Any, before_send: Any, on_id: Any) -> RecordIds:
             async def sent() -> None:
                 await before_send()
                 for number, entry in ledger.rows.items():

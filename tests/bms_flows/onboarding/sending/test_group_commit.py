@@ -9,6 +9,7 @@ import pytest
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import BootTime, Entry, State
 from bms_flows.onboarding.ledger.store import NextTransition, RemoteIdConflict
+from bms_flows.onboarding.resources.evidence import RecordIds
 from bms_flows.onboarding.sending.group_commit import GroupCommit
 from proofs.simulation.clock import now, play
 from proofs.simulation.ledger import MemoryLedger
@@ -42,9 +43,7 @@ def intend() -> NextTransition:
 
 
 def answered(remote_id: str) -> NextTransition:
-    return lambda entry, _: transitions.confirm(
-        entry, attempt=1, remote_id=remote_id, number=1, standby=None
-    )
+    return lambda entry, _: transitions.confirm(entry, attempt=1, record=RecordIds(remote_id, 1))
 
 
 def test_concurrent_transitions_share_a_commit() -> None:

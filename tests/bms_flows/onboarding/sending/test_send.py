@@ -15,10 +15,11 @@ from bms.settings import ClientSettings
 from bms.transport import BeforeSend
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import FoundFile
-from bms_flows.onboarding.ledger.entering import NewRow, enter
-from bms_flows.onboarding.ledger.entry import BootTime, State
+from bms_flows.onboarding.ledger.entering import enter
+from bms_flows.onboarding.ledger.entry import BootTime, NewRow, State
 from bms_flows.onboarding.ledger.store import PostgresLedger
-from bms_flows.onboarding.resources.remote import Created, OnId
+from bms_flows.onboarding.resources.evidence import RecordIds
+from bms_flows.onboarding.resources.remote import OnId
 from bms_flows.onboarding.resources.remotes import Employees
 from bms_flows.onboarding.sending.apply import Applier, NothingSent
 from bms_flows.onboarding.sending.breaker import CreatesPaused
@@ -61,7 +62,7 @@ class Disturbed(Employees):
 
     async def create(
         self, body: Mapping[str, Any], before_send: BeforeSend, on_id: OnId
-    ) -> Created:
+    ) -> RecordIds:
         first, self._first = self._first, None
         if first:
             await first()
