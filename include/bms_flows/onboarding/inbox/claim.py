@@ -168,16 +168,10 @@ def _is(resource: str, seen: FoundFile) -> ColumnElement[bool]:
 
 
 def _hold(connection: Connection, number: int, dag_run_id: str, **also: Any) -> Drop:
-    return Drop.of(
-        connection.execute(
-            update(dropped_file)
-            .where(dropped_file.c.id == number)
-            .values(dag_run_id=dag_run_id, expires_at=clock(connection) + LIFE, **also)
-            .returning(*dropped_file.columns)
-        )
-        .mappings()
-        .one()
-    )
+    held = update(dropped_file).where(dropped_file.c.id == number)
+    values = {"dag_run_id": dag_run_id, "expires_at": clock(connection) + LIFE, **also}
+    row = connection.execute(held.values(values).returning(*dropped_file.columns))
+    return Drop.of(row.mappings().one())
 
 
 def reopen(engine: Engine, number: int, dag_run_id: str) -> Drop:
@@ -186,13 +180,8 @@ def reopen(engine: Engine, number: int, dag_run_id: str) -> Drop:
     Raises `Busy` while another run holds it.
     """
     with engine.begin() as connection:
-        row = (
-            connection.execute(
-                select(dropped_file).where(dropped_file.c.id == number).with_for_update()
-            )
-            .mappings()
-            .one()
-        )
+        locked = select(dropped_file).where(dropped_file.c.id == number).with_for_update()
+        row = connection.execute(locked).mappings().one()
         live = row["state"] == "open" and row["expires_at"] > clock(connection)
         if live and row["dag_run_id"] != dag_run_id:
             raise Busy(f"drop {number} is held by run {row['dag_run_id']}")
@@ -211,23 +200,16 @@ def reopen(engine: Engine, number: int, dag_run_id: str) -> Drop:
 
 def get(engine: Engine, number: int) -> Drop:
     """Return drop `number`; raise `NoSuchDrop`."""
-    with engine.connect() as connection:
-        found = (
-            connection.execute(select(dropped_file).where(dropped_file.c.id == number))
-            .mappings()
-            .one_or_none()
-        )
-    if found is None:
+    found = _drops(engine, dropped_file.c.id == number)
+    if not found:
         raise NoSuchDrop(f"there is no drop {number}; its report and the board name its number")
-    return Drop.of(found)
+    return found[0]
 
 
 def drop_of_run(engine: Engine, resource: str, dag_run_id: str) -> Drop | None:
     """Return the drop that a run has claimed, None if it has claimed none yet."""
     taken = (dropped_file.c.resource == resource) & (dropped_file.c.dag_run_id == dag_run_id)
-    with engine.connect() as connection:
-        found = connection.execute(select(dropped_file).where(taken)).mappings().one_or_none()
-    return Drop.of(found) if found else None
+    return next(iter(_drops(engine, taken)), None)
 
 
 def unstarted(engine: Engine, resource: str) -> Sequence[Drop]:
@@ -236,19 +218,19 @@ def unstarted(engine: Engine, resource: str) -> Sequence[Drop]:
     A second start has no effect: the run id is the same.
     """
     waiting = (dropped_file.c.resource == resource) & (dropped_file.c.state == "open")
-    with engine.connect() as connection:
-        rows = connection.execute(
-            select(dropped_file)
-            .where(waiting, dropped_file.c.started_at.is_(None))
-            .order_by(dropped_file.c.id)
-        )
-        found = [Drop.of(row) for row in rows.mappings()]
     mine = [
         each
-        for each in found
+        for each in _drops(engine, waiting & dropped_file.c.started_at.is_(None))
         if each.dag_run_id == dag_run_id_of(resource, each.id, each.entered_at)
     ]
     return mine[:AT_ONCE]
+
+
+def _drops(engine: Engine, where: ColumnElement[bool]) -> list[Drop]:
+    """Return drops in the order of their numbers."""
+    with engine.connect() as connection:
+        rows = connection.execute(select(dropped_file).where(where).order_by(dropped_file.c.id))
+        return [Drop.of(row) for row in rows.mappings()]
 
 
 def mark_started(engine: Engine, number: int) -> None:

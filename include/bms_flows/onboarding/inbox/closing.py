@@ -20,22 +20,19 @@ def record_content(engine: Engine, held: Drop, *, sha256: str, archive: str) -> 
     """
     with engine.begin() as connection:
         renew(connection, held, sha256=sha256, archive=archive)
-        earlier = (
-            connection.execute(
-                select(dropped_file)
-                .where(
-                    dropped_file.c.resource == held.resource,
-                    dropped_file.c.sha256 == sha256,
-                    dropped_file.c.state == "applied",
-                    dropped_file.c.counts.is_not(None),
-                    dropped_file.c.id != held.id,
-                )
-                .order_by(dropped_file.c.id.desc())
-                .limit(1)
+        same = (
+            select(dropped_file)
+            .where(
+                dropped_file.c.resource == held.resource,
+                dropped_file.c.sha256 == sha256,
+                dropped_file.c.state == "applied",
+                dropped_file.c.counts.is_not(None),
+                dropped_file.c.id != held.id,
             )
-            .mappings()
-            .one_or_none()
+            .order_by(dropped_file.c.id.desc())
+            .limit(1)
         )
+        earlier = connection.execute(same).mappings().one_or_none()
     if earlier is None or not all_present(earlier["counts"]):
         return None
     return Drop.of(earlier)

@@ -6,7 +6,7 @@ from datetime import datetime, time
 from decimal import Decimal
 from functools import cached_property
 from math import isfinite
-from typing import Final
+from typing import Final, TypeVar
 
 from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
 
@@ -23,10 +23,13 @@ from bms_flows.onboarding.reading.parts import (
     SheetPart,
     StringsPart,
     StylesPart,
+    TextHandler,
     WorkbookPart,
 )
 from bms_flows.onboarding.reading.sheet import Limits
 from bms_flows.onboarding.reading.sheet_rows import RowsPart
+
+T = TypeVar("T", bound=TextHandler)
 
 _NOT_SHOWN: Final = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
 """Parts of a number format that are no placeholders: quoted texts, escaped characters, locales."""
@@ -58,20 +61,17 @@ class Book:
 
     @cached_property
     def _strings(self) -> StringsPart:
-        found = StringsPart(self._package.limits)
-        for part in self._parts("sharedStrings"):
-            self._package.read(part, found)
-        return found
+        return self._read("sharedStrings", StringsPart(self._package.limits))
 
     @cached_property
     def _styles(self) -> StylesPart:
-        found = StylesPart(self._package.limits)
-        for part in self._parts("styles"):
-            self._package.read(part, found)
-        return found
+        return self._read("styles", StylesPart(self._package.limits))
 
-    def _parts(self, kind: str) -> Iterator[str]:
-        return (each.target for each in self._relations.values() if each.kind == kind)
+    def _read(self, kind: str, part: T) -> T:
+        for each in self._relations.values():
+            if each.kind == kind:
+                self._package.read(each.target, part)
+        return part
 
     def rows(self, sheet: SheetPart, layout: Layout | None = None) -> Iterator[RawRow]:
         """Yield the rows of a sheet that are not empty; `layout` receives the sheet's layout."""

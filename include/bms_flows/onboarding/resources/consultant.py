@@ -12,8 +12,8 @@ from typing import Final
 from bms.records import Consultant
 from bms_flows.onboarding.resources.contact import crm_identity
 from bms_flows.onboarding.resources.description import ColumnKind, Columns, Resource
-from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, plain
-from bms_flows.onboarding.resources.names import loose_name, person_name
+from bms_flows.onboarding.resources.match_rules import Identity, plain, possible
+from bms_flows.onboarding.resources.names import NAMES, loose_name, person_name
 
 sent = Columns(Consultant)
 
@@ -53,13 +53,11 @@ def consultant(region: str = "FR") -> Resource:
 
 def consultant_identity(resource: Resource) -> Identity:
     """Return the match rules of consultants."""
-    birth = ("last_name", "first_name", "birth_year")
-    by_birth = [person_name, plain("birth_year")]
-    code, loose = "same_name_and_birth_year", [loose_name, by_birth[1]]
+    birth, year, code = (*NAMES, "birth_year"), plain("birth_year"), "same_name_and_birth_year"
     return crm_identity(
         resource,
-        MatchRule(birth, "never", code, by_birth),
-        loose=[MatchRule(birth[::-1], "never", code, loose)],
+        possible(code, birth, person_name, year),
+        loose=[possible(code, birth[::-1], loose_name, year)],
     )
 
 
@@ -77,14 +75,12 @@ FIELDS = (
     sent("last_name", example="Girard"),
     sent("first_name", example="Élodie"),
     sent("type", "Type | Type de consultant | Kind"),
-    sent("affinity", "Affinité", example="3"),
-    sent("rate", "Tarif | Taux journalier | TJM | Daily rate", example="550,50"),
+    sent("affinity", "Affinité", "3"),
+    sent("rate", "Tarif | Taux journalier | TJM | Daily rate", "550,50"),
     sent(
-        "availability_date",
-        "Date de disponibilité | Disponible le | Available from",
-        example="31/08/2026",
+        "availability_date", "Date de disponibilité | Disponible le | Available from", "31/08/2026"
     ),
-    sent("birth_year", "Année de naissance | Year of birth", example="1988"),
+    sent("birth_year", "Année de naissance | Year of birth", "1988"),
     sent("work_start_year", "Année de début d'activité | Début de carrière"),
     sent("professional_profile", "Profil professionnel | Profil | Profile"),
     *sent.array("skills", "Compétence", SKILL, SKILLS),

@@ -17,8 +17,8 @@ from bms_flows.onboarding.resources.addresses import (
     region_of,
 )
 from bms_flows.onboarding.resources.description import Columns, Resource
-from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, plain
-from bms_flows.onboarding.resources.names import loose_company, loose_name, person_name
+from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, plain, possible
+from bms_flows.onboarding.resources.names import NAMES, loose_company, loose_name, person_name
 
 ADVICE = (
     """\
@@ -55,18 +55,16 @@ def contact(region: str = "FR") -> Resource:
 
 def contact_identity(resource: Resource) -> Identity:
     """Return the match rules of contacts."""
-    company = ("last_name", "first_name", "imported_company_name")
-    client = ("last_name", "first_name", "id_client")
-    by_client = [person_name, plain("id_client")]
-    by_company = [person_name, plain("imported_company_name")]
+    client, company = (*NAMES, "id_client"), (*NAMES, "imported_company_name")
+    number, name, code = plain("id_client"), plain("imported_company_name"), "same_name_and_company"
     return crm_identity(
         resource,
-        MatchRule(client, "never", "same_name_and_company", by_client),
-        MatchRule(company, "never", "same_name_and_company", by_company),
+        possible(code, client, person_name, number),
+        possible(code, company, person_name, name),
         loose=[
             # Other orders of the fields, because these are no keys.
-            MatchRule(client[::-1], "never", "same_name_and_company", [loose_name, by_client[1]]),
-            MatchRule(company[::-1], "never", "same_name_and_company", [loose_name, loose_company]),
+            possible(code, client[::-1], loose_name, number),
+            possible(code, company[::-1], loose_name, loose_company),
         ],
     )
 
@@ -84,6 +82,9 @@ def crm_identity(
         region = region_of(values, resource.region)
         return mobile_number(values.get("phone_mobile_number"), region)
 
+    def mobiles(values: Mapping[str, Any]) -> Collection[str]:
+        return loose_mobiles(values, resource.region)
+
     return Identity(
         resource=resource.name,
         scope=None,
@@ -94,13 +95,9 @@ def crm_identity(
         ],
         comparison_fields={"name": person_name},
         possible_match_rules=[
-            LOOSE_MAILBOX,
-            MatchRule(
-                ("last_name", "first_name", *phone),
-                "never",
-                "same_name_and_phone",
-                [loose_name, lambda values: loose_mobiles(values, resource.region)],
-            ),
+            # The case of a local part may distinguish two mailboxes.
+            possible("same_email_other_form", ("email",), loose_mailboxes, loose=True),
+            possible("same_name_and_phone", (*NAMES, *phone), loose_name, mobiles),
             *loose,
         ],
     )
@@ -118,18 +115,12 @@ def loose_mailboxes(values: Mapping[str, Any]) -> Collection[str]:
     return sorted({address.casefold() for address in found if address})
 
 
-LOOSE_MAILBOX = MatchRule(
-    ("email",), "never", "same_email_other_form", [loose_mailboxes], loose=True
-)
-"""The case of a local part may distinguish two mailboxes, so a reviewer decides."""
-
-
 sent = Columns(Contact)
 
 FIELDS = (
     sent("last_name"),
     sent("first_name"),
-    sent("business_title", "Fonction | Poste | Job title", example="Directrice achats"),
+    sent("business_title", "Fonction | Poste | Job title", "Directrice achats"),
     sent("email", example="aurelie.lefevre@client.example"),
     sent("phone_mobile_number"),
     sent("phone_number"),
@@ -140,17 +131,13 @@ FIELDS = (
     sent("city"),
     sent("country"),
     sent("exclude_from_emailing", "Exclu des e-mailings | Sans e-mailing | No mailings"),
-    sent("send_greetings_card", "Carte de vœux | Greetings card", example="oui"),
+    sent("send_greetings_card", "Carte de vœux | Greetings card", "oui"),
     sent("greetings_card_details", "Détails de la carte de vœux"),
-    sent("is_lead", "Prospect | Est un prospect | Lead", example="non"),
-    sent("origin", "Origine | Source", example="SALON"),
+    sent("is_lead", "Prospect | Est un prospect | Lead", "non"),
+    sent("origin", "Origine | Source", "SALON"),
     sent("signal", "Signal | Code signal"),
-    sent("contact_domains", "Domaines | Domains", example="3|7"),
+    sent("contact_domains", "Domaines | Domains", "3|7"),
     sent("notes"),
-    sent(
-        "imported_company_name",
-        "Société | Entreprise | Raison sociale | Company",
-        example="Client SA",
-    ),
+    sent("imported_company_name", "Société | Entreprise | Raison sociale | Company", "Client SA"),
     sent("id_client"),
 )

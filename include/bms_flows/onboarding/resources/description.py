@@ -96,16 +96,22 @@ class Columns:
         self._fields = {name: each for each in fields for name in (each.name, *each.aliases)}
 
     def __call__(
-        self, name: str, headers: str | None = None, *, kind: ColumnKind | None = None, **given: Any
+        self,
+        name: str,
+        headers: str | None = None,
+        example: str = "",
+        *,
+        kind: ColumnKind | None = None,
+        **given: Any,
     ) -> Field:
-        """Return a column with headers separated by ` | `, those of `SHARED` by default.
+        """Return a column with headers separated by ` | `; those of `SHARED`, and its example, by default.
 
         Unless `path` says otherwise, it is a field of the body's first level. The name of a text shows
         what it holds (`HOLDS`).
         """
         if headers is None:
-            headers, example = SHARED[name]
-            given = {"example": example, **given}
+            headers, shared = SHARED[name]
+            example = example or shared
         returned = self._fields.get(name)
         if returned is None and kind is None:
             raise TypeError(f"{name}: the record has no such field; give its kind")
@@ -118,7 +124,7 @@ class Columns:
             "kind": kind,
             **given,
         }
-        return Field(name=name, aliases=tuple(headers.split(" | ")), **given)
+        return Field(name=name, aliases=tuple(headers.split(" | ")), example=example, **given)
 
     def array(
         self, array: str, title: str, parts: Sequence[tuple[str, ColumnKind, str, str]], times: int

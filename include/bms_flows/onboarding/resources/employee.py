@@ -13,8 +13,14 @@ from typing import Any, Final
 from bms.records import Employee
 from bms_flows.onboarding.resources.addresses import email_address
 from bms_flows.onboarding.resources.description import ColumnKind, Columns, Field, Resource
-from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, normalize, plain
-from bms_flows.onboarding.resources.names import loose_name, person_name
+from bms_flows.onboarding.resources.match_rules import (
+    Identity,
+    MatchRule,
+    normalize,
+    plain,
+    possible,
+)
+from bms_flows.onboarding.resources.names import NAMES, loose_name, person_name
 
 sent = Columns(Employee)
 
@@ -49,8 +55,8 @@ EMPLOYEE = Resource(
         ("end_date_trial_first_period", "end_date_trial_second_period"),
     ),
     fields=(
-        sent("id_entity", "Entité | Id entité | Société | Entity", example="1"),
-        sent("salutation_code", "Civilité | Code civilité | Title", example="MME"),
+        sent("id_entity", "Entité | Id entité | Société | Entity", "1"),
+        sent("salutation_code", "Civilité | Code civilité | Title", "MME"),
         sent("last_name"),
         sent("first_name"),
         sent("preferred_last_name", "Nom d'usage | Nom usuel"),
@@ -58,62 +64,56 @@ EMPLOYEE = Resource(
         sent(
             "payroll_number",
             "Matricule | Matricule paie | Numéro de matricule | N° matricule | Employee number",
-            example="004217",
+            "004217",
             holds="code",
         ),
         sent(
             "start_date",
             "Date d'entrée | Date de début | Date d'embauche | Hire date",
-            example="31/08/2026",
+            "31/08/2026",
         ),
         sent(
             "end_date_trial_first_period",
             "Fin de période d'essai 1 | Fin de période d'essai",
-            example="30/11/2026",
+            "30/11/2026",
         ),
         sent("end_date_trial_second_period", "Fin de période d'essai 2"),
-        sent("department_code", "Code département | Département", example="ING"),
-        sent("department_service", "Service", example="Ingénierie"),
-        sent("job_title", "Poste | Fonction | Intitulé de poste", example="Développeuse"),
-        sent("category_code", "Catégorie | Code catégorie", example="CADRE"),
-        sent(
-            "contract_type_code", "Type de contrat | Contrat | Code type de contrat", example="CDI"
-        ),
-        sent("activity_rate", "Taux d'activité | Temps de travail", example="100", holds="percent"),
-        sent("status_code", "Statut | Code statut", example="TP"),
-        sent("status_position", "Position", example="2.1"),
-        sent("status_factor", "Coefficient", example="115"),
+        sent("department_code", "Code département | Département", "ING"),
+        sent("department_service", "Service", "Ingénierie"),
+        sent("job_title", "Poste | Fonction | Intitulé de poste", "Développeuse"),
+        sent("category_code", "Catégorie | Code catégorie", "CADRE"),
+        sent("contract_type_code", "Type de contrat | Contrat | Code type de contrat", "CDI"),
+        sent("activity_rate", "Taux d'activité | Temps de travail", "100", holds="percent"),
+        sent("status_code", "Statut | Code statut", "TP"),
+        sent("status_position", "Position", "2.1"),
+        sent("status_factor", "Coefficient", "115"),
         sent("salary_base", "Salaire de base | Salaire", kind="decimal", example="2850,50"),
         *sent.array("salary_variable", "Variable", SALARY_VARIABLE, SALARY_VARIABLES),
         sent("salary_other", "Autres éléments de salaire | Autre salaire", kind="text"),
-        sent("skills", "Compétences", example="Python; gestion de projet"),
-        sent("mission1", "Mission 1", example="Recette client", path=("missions", "mission1")),
+        sent("skills", "Compétences", "Python; gestion de projet"),
+        sent("mission1", "Mission 1", "Recette client", path=("missions", "mission1")),
         *(
             sent(f"mission{n}", f"Mission {n}", path=("missions", f"mission{n}"))
             for n in range(2, MISSIONS + 1)
         ),
-        sent("address", "Adresse", example="12 rue de l'Église"),
+        sent("address", "Adresse", "12 rue de l'Église"),
         sent("postal_code"),
         sent("city"),
         sent("country"),
         sent("personal_email", "E-mail personnel | Courriel personnel | Mail personnel"),
-        sent(
-            "personal_mobile_phone",
-            "Mobile personnel | Portable personnel",
-            example="+33 6 00 00 00 01",
-        ),
+        sent("personal_mobile_phone", "Mobile personnel | Portable personnel", "+33 6 00 00 00 01"),
         sent("personal_landline_phone", "Téléphone fixe personnel | Téléphone personnel"),
         sent(
             "business_email",
             "E-mail professionnel | Courriel professionnel | Mail professionnel | E-mail",
-            example="aurelie.lefevre@entreprise.example",
+            "aurelie.lefevre@entreprise.example",
         ),
         sent("business_mobile_phone", "Mobile professionnel | Portable professionnel"),
         sent("business_landline_phone", "Téléphone fixe professionnel | Téléphone professionnel"),
-        sent("birth_date", "Date de naissance | Né(e) le", example="17/05/1994"),
-        sent("birth_city", "Ville de naissance | Lieu de naissance", example="Nîmes"),
-        sent("birth_country", "Pays de naissance", example="FR"),
-        sent("nationality", "Nationalité", example="FR"),
+        sent("birth_date", "Date de naissance | Né(e) le", "17/05/1994"),
+        sent("birth_city", "Ville de naissance | Lieu de naissance", "Nîmes"),
+        sent("birth_country", "Pays de naissance", "FR"),
+        sent("nationality", "Nationalité", "FR"),
         sent(
             "social_security_number",
             "Numéro de sécurité sociale | N° de sécurité sociale | N° de sécu | NIR",
@@ -138,17 +138,17 @@ EMPLOYEE = Resource(
             aliases=("E-mail du responsable", "E-mail responsable", "E-mail manager"),
         ),
         sent("affiliated_company", "Société affiliée | Société de rattachement"),
-        sent("is_salesperson", "Commercial | Est commercial", example="non"),
-        sent("is_consultant", "Consultant | Est consultant", example="oui"),
-        sent("has_timesheets", "Feuilles de temps | Saisie des temps", example="oui"),
+        sent("is_salesperson", "Commercial | Est commercial", "non"),
+        sent("is_consultant", "Consultant | Est consultant", "oui"),
+        sent("has_timesheets", "Feuilles de temps | Saisie des temps", "oui"),
         sent(
             "timesheets_frequency_code",
             "Fréquence des feuilles de temps | Code fréquence des temps",
-            example="1",
+            "1",
         ),
         sent("emergency_contacts", "Contacts d'urgence | Personne à prévenir"),
         sent("meal_vouchers_count", "Nombre de tickets restaurant | Tickets restaurant"),
-        sent("has_portal_access", "Accès au portail | Accès portail", example="oui"),
+        sent("has_portal_access", "Accès au portail | Accès portail", "oui"),
         sent("exclude_from_directory", "Exclu de l'annuaire | Hors annuaire"),
         sent("has_overtime", "Heures supplémentaires"),
         sent("use_vehicle", "Utilise un véhicule | Véhicule"),
@@ -185,40 +185,18 @@ EMPLOYEE_IDENTITY = Identity(
     keys=[MatchRule(EMPLOYEE.key)],
     comparison_fields={"name": person_name, "start_date": plain("start_date")},
     possible_match_rules=[
-        MatchRule(
-            EMPLOYEE.key,
-            "never",
-            "same_number_other_form",
-            [plain("id_entity"), loose_number],
-            loose=True,
+        possible(
+            "same_number_other_form", EMPLOYEE.key, plain("id_entity"), loose_number, loose=True
         ),
-        MatchRule(
-            ("last_name", "first_name", "start_date"),
-            "never",
-            "same_person_other_key",
-            [person_name, plain("start_date")],
+        possible("same_person_other_key", (*NAMES, "start_date"), person_name, plain("start_date")),
+        possible(
+            "same_person_other_key", ("start_date", *NAMES[::-1]), plain("start_date"), loose_name
         ),
-        MatchRule(
-            ("start_date", "first_name", "last_name"),
-            "never",
-            "same_person_other_key",
-            [plain("start_date"), loose_name],
-        ),
-        MatchRule(
-            ("last_name", "first_name", "payroll_number"),
-            "never",
-            "same_name_and_number",
-            [person_name, loose_number],
-        ),
-        MatchRule(
-            ("last_name", "first_name", "business_email"),
-            "never",
-            "same_name_and_email",
-            [person_name, work_address],
-        ),
-        MatchRule(("social_security_number",), "never", "same_social_security_number", [nir]),
+        possible("same_name_and_number", (*NAMES, "payroll_number"), person_name, loose_number),
+        possible("same_name_and_email", (*NAMES, "business_email"), person_name, work_address),
+        possible("same_social_security_number", ("social_security_number",), nir),
         # A name typed with an error is another name; the address was usually made from the right one.
-        MatchRule(("business_email",), "never", "same_email_other_name", [work_address]),
+        possible("same_email_other_name", ("business_email",), work_address),
     ],
 )
 """The payroll number identifies an employee within an entity. A reviewer decides on records with the

@@ -54,6 +54,13 @@ class MatchRule:
         return next(iter(self.digests(resource, values)), None)
 
 
+def possible(
+    code: str, fields: tuple[str, ...], *extractors: Extractor, loose: bool = False
+) -> MatchRule:
+    """Return a rule whose matches go to a reviewer, with fault `code`."""
+    return MatchRule(fields, "never", code, extractors, loose)
+
+
 class Digests(NamedTuple):
     """Digests of a record's values, with the names of `ServiceRecord`'s fields."""
 

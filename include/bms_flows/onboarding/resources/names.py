@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+NAMES: Final = ("last_name", "first_name")
 _NO_SIGNS: Final = frozenset(',;:/\\&*?!"#%')
 _APOSTROPHES: Final = frozenset("`\u00b4")
 _LOOK_LATIN: Final = frozenset({"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "HANGUL"})
@@ -35,7 +36,7 @@ def mixes_alphabets(text: str) -> bool:
 
 def person_name(values: Mapping[str, Any]) -> str | None:
     """Return a person's name without accents, punctuation and word order; None unless both names are filled."""
-    parts = [str(values.get(name) or "") for name in ("last_name", "first_name")]
+    parts = [str(values.get(name) or "") for name in NAMES]
     if not all(part.strip() for part in parts):
         return None
     return " ".join(sorted(words(" ".join(parts)))) or None
@@ -43,7 +44,7 @@ def person_name(values: Mapping[str, Any]) -> str | None:
 
 def loose_name(values: Mapping[str, Any]) -> str | None:
     """Return both names in order, without accents, spaces and punctuation: Van der Meer is Vandermeer."""
-    names = sorted(_joined(values.get(each)) for each in ("last_name", "first_name"))
+    names = sorted(_joined(values.get(each)) for each in NAMES)
     return "\0".join(names) if all(names) else None
 
 

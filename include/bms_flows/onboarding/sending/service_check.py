@@ -4,6 +4,7 @@ One refresh of the lists serves all rows of a chunk.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -41,26 +42,19 @@ class CheckTooSlow(Exception):
         )
 
 
+@dataclass
 class ServiceCheck:
     """Checks rows for one lease holder; caches the latest snapshot between calls."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        remote: Remote,
-        settings: OnboardingSettings,
-        owner: str,
-        clock: Callable[[], BootTime],
-    ) -> None:
-        self._clock = clock
-        self._ledger = ledger
-        self._remote = remote
-        self._settings = settings
-        self._owner = owner
-        self._current: ServiceLists | None = None
-        self._earlier: dict[int | None, ServiceLists | None] = {None: None}
-        self._stored_scopes = set[Any]()
-        """Scopes of the stored snapshots: records of all of them are compared."""
+    ledger: Ledger
+    remote: Remote
+    settings: OnboardingSettings
+    owner: str
+    clock: Callable[[], BootTime]
+    _current: ServiceLists | None = None
+    _earlier: dict[int | None, ServiceLists | None] = field(default_factory=lambda: {None: None})
+    _stored_scopes: set[Any] = field(default_factory=set)
+    """Scopes of the stored snapshots: records of all of them are compared."""
 
     async def before_sending(self, rows: RowBodies) -> bool:
         """Check READY rows: adopt existing records, send possible matches to review.
@@ -69,20 +63,15 @@ class ServiceCheck:
         service has: the rows must be checked again later. Raises `CheckTooSlow`, `ListUnsettled`,
         `ScopeUnlisted` and the client's errors.
         """
-        rows = {
-            number: (entry, body)
-            for number, (entry, body) in rows.items()
-            if not await self._by_returned_id(entry, body)
-        }
+        rows = await self.by_returned_ids(rows)
         if not rows:
             return True
         shown, age = await self._refreshed(rows)
-        if age > self._settings.check_max_age:
-            shown, age = await self._refreshed(
-                rows
-            )  # reads only what is new since the first refresh
-        if age > self._settings.check_max_age:
-            raise CheckTooSlow(age.total_seconds(), self._settings.check_max_age_s)
+        if age > self.settings.check_max_age:
+            # Reads only what is new since the first refresh.
+            shown, age = await self._refreshed(rows)
+        if age > self.settings.check_max_age:
+            raise CheckTooSlow(age.total_seconds(), self.settings.check_max_age_s)
         clear = []
         for number, verdict in (await self._verdicts(rows, shown)).items():
             if isinstance(verdict, NothingFound):
@@ -95,19 +84,19 @@ class ServiceCheck:
             await self._mark_checked(decided, shown)
             clear = [number for number in clear if number not in decided]
             doubtful = partial(
-                transitions.record_doubtful_check, owner=self._owner, doubt=LISTS_INCOMPLETE
+                transitions.record_doubtful_check, owner=self.owner, doubt=LISTS_INCOMPLETE
             )
-            await self._ledger.change(clear, lambda entry, _: doubtful(entry))
+            await self.ledger.change(clear, lambda entry, _: doubtful(entry))
             return False
         await self._mark_checked(clear, shown)
         return True
 
     async def _mark_checked(self, rows: Collection[int], shown: ServiceLists) -> None:
-        checked = partial(transitions.record_check, owner=self._owner, checked_at=shown.taken_at)
-        await self._ledger.change(rows, lambda entry, _: checked(entry))
+        checked = partial(transitions.record_check, owner=self.owner, checked_at=shown.taken_at)
+        await self.ledger.change(rows, lambda entry, _: checked(entry))
 
     async def by_returned_ids(self, rows: RowBodies) -> RowBodies:
-        """Settle UNKNOWN rows whose returned id is now readable; return the remaining rows."""
+        """Settle rows by their returned ids, where these are readable; return the remaining rows."""
         return {
             number: (entry, body)
             for number, (entry, body) in rows.items()
@@ -122,13 +111,13 @@ class ServiceCheck:
         if entry.returned_id is None or entry.returned_id in entry.dismissed:
             return False
         candidates = (entry.returned_id,)
-        record = await self._remote.read(entry.returned_id)
+        record = await self.remote.read(entry.returned_id)
         if record is None:
             if entry.state is State.READY:
                 await self._record(entry.id, Ambiguous(candidates, "id_not_readable"))
             return entry.state is State.READY
-        known = self._remote.known(record)
-        comparison_fields = self._remote.identity.comparison_digests(body)
+        known = self.remote.known(record)
+        comparison_fields = self.remote.identity.comparison_digests(body)
         if not contradicted(comparison_fields, known.comparison_fields):
             agree = agreeing(comparison_fields, known.comparison_fields)
             found = Found(known, ("returned_id", *agree))
@@ -145,13 +134,13 @@ class ServiceCheck:
         rows = await self.by_returned_ids(rows)
         if not rows:
             return
-        clock = self._clock()
+        clock = self.clock()
         shown = await self._refresh(rows)
         verdicts = await self._verdicts(rows, shown)
         doubt, until = None, dict[str, float]()
         if any(isinstance(verdict, NothingFound) for verdict in verdicts.values()):
-            own = await self._ledger.confirmed(clock.boot)
-            until = absence.up_to_date_until(shown, own, clock, self._settings.in_flight)
+            own = await self.ledger.confirmed(clock.boot)
+            until = absence.up_to_date_until(shown, own, clock, self.settings.in_flight)
             if await self._incomplete(rows, shown):
                 doubt = LISTS_INCOMPLETE
         for number, verdict in verdicts.items():
@@ -159,54 +148,54 @@ class ServiceCheck:
             if not isinstance(verdict, NothingFound):
                 await self._record(number, verdict)
                 continue
-            list_until = until.get(self._remote.list_of(body), absence.NEVER)
+            list_until = until.get(self.remote.list_of(body), absence.NEVER)
             proven = absence.proves_absence(entry, clock, list_until)
             code = doubt or (None if proven else absence.UNPROVEN)
             step = self._empty_lookup(shown.taken_at, clock, code)
-            await self._ledger.change([number], step)
+            await self.ledger.change([number], step)
 
     def _empty_lookup(self, at: datetime, clock: BootTime, doubt: str | None) -> NextTransition:
-        owner, settle = self._owner, self._settings.settle
+        owner, settle = self.owner, self.settings.settle
         return lambda entry, _: transitions.record_empty_lookup(
             entry, owner=owner, started_at=at, clock=clock, settle=settle, doubt=doubt
         )
 
     async def _incomplete(self, rows: RowBodies, shown: ServiceLists) -> bool:
         """Return whether the lists lack records of the rows' snapshots, or of confirmed creates."""
-        clock = self._clock()
-        settled = clock.seconds - self._settings.settle_s
+        clock = self.clock()
+        settled = clock.seconds - self.settings.settle_s
         snapshots = (self._earlier[entry.snapshot_id] for entry, _ in rows.values())
         earlier = {i for each in snapshots if each is not None for i in each.ids(shown.lists)}
         confirmed = (
             remote_id
-            for remote_id, entry in (await self._ledger.confirmed(clock.boot)).items()
+            for remote_id, entry in (await self.ledger.confirmed(clock.boot)).items()
             if (entry.in_flight_until_s or settled) < settled
         )
         listed = shown.ids(shown.lists)
         lacking, explained = earlier - listed, 0
         for remote_id in absence.sample(lacking.union(confirmed) - listed):
-            record = await self._remote.read(remote_id)
+            record = await self.remote.read(remote_id)
             if record is None:
                 continue
-            known = self._remote.known(record)
-            if not known.deleted and self._remote.list_of(known.values) in shown.lists:
+            known = self.remote.known(record)
+            if not known.deleted and self.remote.list_of(known.values) in shown.lists:
                 return True
             explained += remote_id in lacking
         return absence.lacks_most(len(lacking) - explained, len(earlier))
 
     async def _refreshed(self, rows: RowBodies) -> tuple[ServiceLists, timedelta]:
         shown = await self._refresh(rows)
-        return shown, await self._ledger.now() - shown.taken_at
+        return shown, await self.ledger.now() - shown.taken_at
 
     async def _refresh(self, rows: RowBodies) -> ServiceLists:
         """Return a snapshot that starts now and contains what is new since the rows' own snapshots."""
-        at = await self._ledger.now()
+        at = await self.ledger.now()
         wanted = {entry.snapshot_id for entry, _ in rows.values()}
         unknown = wanted - self._earlier.keys()
         if unknown:
-            stored = await self._ledger.snapshots([each for each in unknown if each is not None])
-            current = rules_version(self._remote.resource.region)
-            if self._remote.identity.scope is not None:
+            stored = await self.ledger.snapshots([each for each in unknown if each is not None])
+            current = rules_version(self.remote.resource.region)
+            if self.remote.identity.scope is not None:
                 self._stored_scopes |= {
                     int(name) for each in stored.values() for name in each.lists
                 }
@@ -215,27 +204,27 @@ class ServiceCheck:
             self._current = None  # it may lack records that are new for these rows
         base = self._current or _earliest([self._earlier[each] for each in wanted])
         if base is None:
-            scopes = {self._remote.identity.scope_of(body) for _, body in rows.values()}
-            found = await self._remote.read_all(scopes | self._stored_scopes, at)
+            scopes = {self.remote.identity.scope_of(body) for _, body in rows.values()}
+            found = await self.remote.read_all(scopes | self._stored_scopes, at)
             self._current = require_scopes(found, scopes - {None})
         else:
-            self._current = await self._remote.refresh(base, at)
+            self._current = await self.remote.refresh(base, at)
         return self._current
 
     async def _verdicts(self, rows: RowBodies, shown: ServiceLists) -> dict[int, Verdict]:
-        return await verdicts(self._ledger, self._remote.identity, rows, self._earlier, shown)
+        return await verdicts(self.ledger, self.remote.identity, rows, self._earlier, shown)
 
     async def _record(self, number: int, verdict: Found | Ambiguous) -> None:
         """Commit the transition for a verdict."""
         try:
-            await self._ledger.change([number], self._step(verdict))
+            await self.ledger.change([number], self._step(verdict))
         except RemoteIdConflict:
             candidates = (verdict.known.remote_id,) if isinstance(verdict, Found) else ()
             conflict = Ambiguous(candidates, "found_for_another_row")
-            await self._ledger.change([number], self._step(conflict))
+            await self.ledger.change([number], self._step(conflict))
 
     def _step(self, verdict: Found | Ambiguous) -> NextTransition:
-        owner = self._owner
+        owner = self.owner
         match verdict:
             case Found(known, evidence):
                 return lambda entry, _: transitions.adopt(
