@@ -1,16 +1,17 @@
 """Comparisons of one audit within its request budget; each result is stored immediately."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from functools import partial
 
 from sqlalchemy import Connection
 
 from bms.client import Client
 from bms.errors import BmsError, Forbidden, MissingScope
 from bms_flows.audit import planning, store, warehouse
-from bms_flows.audit.compare import Comparison, Key, still_open
+from bms_flows.audit.compare import Comparison, Key, StoredRow, still_open
 from bms_flows.audit.invoices import InvoiceComparer
 from bms_flows.audit.lists import ListComparison
 from bms_flows.audit.mirrors import AuditedList, PartAudit, StoredList, sources
@@ -18,7 +19,6 @@ from bms_flows.audit.parts import Part
 from bms_flows.audit.readings import InvoiceReadings, read, requests
 from bms_flows.audit.settings import AuditSettings
 from bms_flows.audit.store import INVOICES, Result
-from bms_flows.mirror.resource import MirroredResource
 from bms_flows.runtime import quarantine
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.step_log import Step
@@ -182,10 +182,16 @@ class Comparer:
     def close_resolved(self, entities: Sequence[int]) -> None:
         """Close differences that loads have resolved since earlier audits."""
         with self.flow.warehouse.begin() as connection:
-            for id_entity in entities:
-                _close_resolved_days(connection, id_entity)
+            for each in entities:
+                days = [*store.open_days(connection, each).items()]
+                held = partial(warehouse.invoices, connection, each, None)
+                _close_resolved(connection, INVOICES, each, days, held)
             for source in sources(self.client, entities):
-                _close_resolved_parts(connection, source.resource, source.id_entity)
+                resource, id_entity = source.resource, source.id_entity
+                parts = store.parts(connection, resource.name, id_entity)
+                held = partial(warehouse.mirrored, connection, resource, id_entity)
+                known = [(None, part) for part in parts]
+                _close_resolved(connection, resource.name, id_entity, known, held)
 
     async def compare(self, windows: Mapping[int, Window]) -> None:
         """Compare windows of invoices, the employees of their entities, and one part of each other list."""
@@ -221,33 +227,19 @@ class Comparer:
             self.reasons.update(comparison.reasons)
 
 
-def _close_resolved_days(connection: Connection, id_entity: int) -> None:
-    """Close resolved differences of an entity's pending days, within the caller's transaction."""
-    days = store.open_days(connection, id_entity)
-    keys = _keys(days.values())
-    held = warehouse.invoices(connection, id_entity, keys=keys)
-    quarantined = quarantine.quarantined_keys(
-        connection, keys, resource=INVOICES, id_entity=id_entity
-    )
-    for day, part in days.items():
-        left = still_open(part.rows, held, quarantined)
-        store.update_open_rows(connection, INVOICES, id_entity, part, left, day)
-
-
-def _close_resolved_parts(
-    connection: Connection, resource: MirroredResource, id_entity: int
+def _close_resolved(
+    connection: Connection,
+    resource: str,
+    id_entity: int,
+    known: Sequence[tuple[date | None, Part]],
+    held_of: Callable[[Collection[Key]], Mapping[Key, StoredRow]],
 ) -> None:
-    """Close resolved differences of a list's pending parts, within the caller's transaction."""
-    parts = store.parts(connection, resource.name, id_entity)
-    keys = _keys(parts)
-    held = warehouse.mirrored(connection, resource, id_entity, keys)
+    """Close resolved differences of `known` days or parts, within the caller's transaction."""
+    keys = {key for _, part in known for of_code in part.rows.values() for key in of_code}
+    held = held_of(keys)
     quarantined = quarantine.quarantined_keys(
-        connection, keys, resource=resource.name, id_entity=id_entity
+        connection, keys, resource=resource, id_entity=id_entity
     )
-    for part in parts:
+    for day, part in known:
         left = still_open(part.rows, held, quarantined)
-        store.update_open_rows(connection, resource.name, id_entity, part, left)
-
-
-def _keys(parts: Iterable[Part]) -> set[Key]:
-    return {key for part in parts for rows in part.rows.values() for key in rows}
+        store.update_open_rows(connection, resource, id_entity, part, left, day)

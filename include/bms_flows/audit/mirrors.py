@@ -40,15 +40,11 @@ class AuditedList:
 def sources(client: Client, entities: Collection[int]) -> list[AuditedList]:
     """Return every list that an audit of `entities` compares."""
     return [
-        _audited(client, resource, id_entity)
+        AuditedList(resource, lists.rows, lists.detail, id_entity or 0)
         for resource in MIRRORED.values()
         for id_entity in (entities if resource.described.per_entity else [None])
+        for lists in [source(client, resource, id_entity=id_entity)]
     ]
-
-
-def _audited(client: Client, resource: MirroredResource, id_entity: int | None) -> AuditedList:
-    lists = source(client, resource, id_entity=id_entity)
-    return AuditedList(resource, lists.rows, lists.detail, id_entity or 0)
 
 
 class StoredRows(Protocol):

@@ -66,20 +66,12 @@ class ContactDifference:
         return "CRM" if self.ours == self.base else "both"
 
 
-@dataclass(frozen=True)
-class ContactChanges:
-    """The changes of a drop: new agreed values, and new, changed or resolved differences."""
-
-    agreed: Mapping[FieldKey, Any]
-    differences: Mapping[FieldKey, ContactDifference]
-
-
 def detect_changes(
     agreed: Mapping[FieldKey, Any],
     current: Mapping[FieldKey, ContactDifference],
     compared: Iterable[ComparedContact],
-) -> ContactChanges:
-    """Compare the drop with stored agreements and differences; ignore fields not dropped. Pure."""
+) -> tuple[Mapping[FieldKey, Any], Mapping[FieldKey, ContactDifference]]:
+    """Return new agreed values, and new, changed or resolved differences; ignore fields not dropped. Pure."""
     newly_agreed: dict[FieldKey, Any] = {}
     changed: dict[FieldKey, ContactDifference] = {}
     for each in compared:
@@ -95,7 +87,7 @@ def detect_changes(
             now = ContactDifference(agreed.get(key), ours, theirs)
             if current.get(key) != now:
                 changed[key] = now
-    return ContactChanges(newly_agreed, changed)
+    return newly_agreed, changed
 
 
 async def compare_rows(
@@ -143,7 +135,10 @@ def save_differences(
     ids = sorted({each.id_contact for each in compared})
     newer = _compared_fields(connection, ids, after=drop_id)
     current = [each.without(newer) for each in compared]
-    found = detect_changes(_agreed(connection, ids), _differences(connection, ids), current)
+    known = {key: row.value for key, row in _stored(connection, contact_agreement, ids).items()}
+    stored = _stored(connection, contact_difference, ids)
+    before = {key: _difference(row) for key, row in stored.items()}
+    agreed, differences = detect_changes(known, before, current)
     now = datetime.now(UTC)
     _upsert(
         connection,
@@ -151,7 +146,7 @@ def save_differences(
         [
             {"id_contact": number, "field": name, "value": value, "agreed_at": now}
             | {"drop_id": drop_id}
-            for (number, name), value in found.agreed.items()
+            for (number, name), value in agreed.items()
         ],
     )
     _upsert(
@@ -161,7 +156,7 @@ def save_differences(
             {"id_contact": number, "field": name, "base": each.base, "ours": each.ours}
             | {"theirs": each.theirs, "drop_id": drop_id, "since": now}
             | {"resolved_at": now if each.resolved else None}
-            for (number, name), each in found.differences.items()
+            for (number, name), each in differences.items()
         ],
     )
     rows = connection.execute(
@@ -189,28 +184,18 @@ def _csv_row(
 def _compared_fields(connection: Connection, ids: Sequence[int], *, after: int) -> set[FieldKey]:
     """Return the fields that drops after one have compared with the CRM."""
     return {
-        (row.id_contact, row.field)
+        key
         for table in (contact_agreement, contact_difference)
-        for row in connection.execute(
-            select(table.c.id_contact, table.c.field).where(
-                table.c.id_contact.in_(ids), table.c.drop_id > after
-            )
-        )
+        for key, row in _stored(connection, table, ids).items()
+        if row.drop_id > after
     }
 
 
-def _agreed(connection: Connection, ids: Sequence[int]) -> dict[FieldKey, Any]:
-    found = connection.execute(
-        select(contact_agreement).where(contact_agreement.c.id_contact.in_(ids))
-    )
-    return {(row.id_contact, row.field): row.value for row in found}
-
-
-def _differences(connection: Connection, ids: Sequence[int]) -> dict[FieldKey, ContactDifference]:
-    found = connection.execute(
-        select(contact_difference).where(contact_difference.c.id_contact.in_(ids))
-    )
-    return {(row.id_contact, row.field): _difference(row) for row in found}
+def _stored(
+    connection: Connection, table: Table, ids: Sequence[int]
+) -> dict[FieldKey, Row[*tuple[Any, ...]]]:
+    found = connection.execute(select(table).where(table.c.id_contact.in_(ids)))
+    return {(row.id_contact, row.field): row for row in found}
 
 
 def _difference(row: Row[*tuple[Any, ...]]) -> ContactDifference:
