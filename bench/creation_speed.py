@@ -110,7 +110,6 @@ async def engine(
         took["apply"] = time.perf_counter() - started
         started = time.perf_counter()
         await verify(
-            bench.warehouse,
             bench.ledger,
             bench.remote,
             bench.settings.settle_s,

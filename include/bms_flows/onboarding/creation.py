@@ -114,9 +114,7 @@ class Creation:
 
     def snapshots(self, sheet: Sheet) -> DropLists:
         """Return the snapshots of the drop."""
-        return DropLists(
-            self.warehouse, self.ledger, self.remote, self.settings, self.drop_id, sheet
-        )
+        return DropLists(self.ledger, self.remote, self.settings, self.drop_id, sheet)
 
     async def plan(self, sheet: Sheet, *, dry_run: bool = False) -> Proposal:
         """Plan the drop, save the plan, and request approval if needed; a dry run requests none.
@@ -128,7 +126,7 @@ class Creation:
         snapshot = await snapshots.take()
         view = await self._view(sheet, snapshot)
         plan = make(sheet, self.resource, self.identity, self.rules, view)
-        findings = await find_duplicates(self.warehouse, self.ledger, self.identity, view.shown)
+        findings = await find_duplicates(self.ledger, self.identity, view.shown)
         await snapshots.save(snapshot, view.matched_ids)
         decision = await self._decide(plan, sheet.truncated_at, by_setting=not dry_run)
         if decision.ask and not dry_run:
@@ -186,7 +184,7 @@ class Creation:
 
     async def apply_decision(self, rows: Sequence[int], decision: ReviewDecision) -> None:
         """Commit a reviewer's decision on ledger rows, and process the rows that it released."""
-        released = await decide_review(self.warehouse, self.ledger, self.remote, rows, decision)
+        released = await decide_review(self.ledger, self.remote, rows, decision)
         await self.applier().apply(released)
 
     async def chunks(self, plan_id: str) -> Sequence[Sequence[int]]:
@@ -214,17 +212,14 @@ class Creation:
 
     async def conclude(self, plan_id: str, sheet: Sheet) -> Conclusion:
         """Read created records back and return the outcomes of the drop."""
-        engine, ledger, remote = self.warehouse, self.ledger, self.remote
         rows = [row for chunk in await self.chunks(plan_id) for row in chunk]
-        await verify(engine, ledger, remote, self.settings.settle_s, rows)
-        outcomes, receipt = await make_receipt(
-            engine, ledger, remote, self.snapshots(sheet), plan_id
-        )
-        plan = await asyncio.to_thread(approval.load, engine, self.drop_id, plan_id)
+        await verify(self.ledger, self.remote, self.settings.settle_s, rows)
+        outcomes, receipt = await make_receipt(self.snapshots(sheet), plan_id)
+        plan = await asyncio.to_thread(approval.load, self.warehouse, self.drop_id, plan_id)
         if plan.state != "applied":
             return Conclusion(False, outcomes, receipt, {}, ())
         matched = matched_ids(self.identity, sheet, outcomes)
-        compared = await compare_rows(remote, sheet, outcomes)
+        compared = await compare_rows(self.remote, sheet, outcomes)
         return Conclusion(True, outcomes, receipt, matched, compared)
 
     def applier(self) -> Applier:

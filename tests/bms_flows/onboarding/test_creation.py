@@ -38,12 +38,11 @@ TWO = csv("900001;Lefèvre;Aurélie;2026-05-15;", "900002;Martin;Paul;2026-05-15
 
 
 async def receipt(creation: Creation, sheet: Sheet, plan_id: str) -> Any:
-    parts = creation.warehouse, creation.ledger, creation.remote
-    return await make_receipt(*parts, creation.snapshots(sheet), plan_id)
+    return await make_receipt(creation.snapshots(sheet), plan_id)
 
 
 async def decide(creation: Creation, rows: Sequence[int], decision: ReviewDecision) -> list[int]:
-    return await decide_review(creation.warehouse, creation.ledger, creation.remote, rows, decision)
+    return await decide_review(creation.ledger, creation.remote, rows, decision)
 
 
 async def applied(creation: Creation, sheet: Sheet, plan_id: str) -> str:

@@ -105,7 +105,7 @@ class PostgresLedger:
     """The ledger of one resource in the warehouse."""
 
     def __init__(self, engine: Engine, resource: str) -> None:
-        self._engine = engine
+        self.engine = engine
         # The time is read for each create: no transaction.
         self._unlocked = engine.execution_options(isolation_level="AUTOCOMMIT")
         self._resource = resource
@@ -121,7 +121,7 @@ class PostgresLedger:
         """Apply `step` to the locked rows and commit."""
         moves: dict[int, Transition] = {}
         try:
-            with self._engine.begin() as connection:
+            with self.engine.begin() as connection:
                 locked = locked_rows(connection, creation.c.id.in_(ids))
                 now = clock(connection)  # after the wait for the locks
                 for entry in locked:
@@ -161,7 +161,7 @@ class PostgresLedger:
             .order_by(creation.c.in_flight_until_s.desc())
             .limit(MAX_CONFIRMED)
         )
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             found = map(_entry, connection.execute(latest))
             return {entry.remote_id: entry for entry in found if entry.remote_id}
 
@@ -171,7 +171,7 @@ class PostgresLedger:
         wanted = select(creation_body.c.creation_id, creation_body.c.body).where(
             creation_body.c.creation_id.in_(ids)
         )
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             return {number: decode_body(body) for number, body in connection.execute(wanted)}
 
     @in_thread
@@ -180,16 +180,16 @@ class PostgresLedger:
         wanted = select(creation.c.remote_id, creation.c.key).where(
             creation.c.resource == self._resource, among(creation.c.remote_id, remote_ids)
         )
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             return dict(connection.execute(wanted).all())
 
     @in_thread
     def snapshots(self, ids: Collection[int]) -> dict[int, ServiceLists]:
         """Return stored snapshots of the service."""
-        return snapshot_store.load(self._engine, ids)
+        return snapshot_store.load(self.engine, ids)
 
     def _read(self, where: Any) -> list[Entry]:
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             found = connection.execute(select(*COLUMNS).where(where).order_by(creation.c.id))
             return [_entry(row) for row in found]
 

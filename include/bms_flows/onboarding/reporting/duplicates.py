@@ -14,7 +14,7 @@ from typing import Literal
 from sqlalchemy import Engine, exists, insert, literal, select
 
 from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, Entry
-from bms_flows.onboarding.ledger.store import Ledger
+from bms_flows.onboarding.ledger.store import PostgresLedger
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_warehouse.tables import creation_event
@@ -97,7 +97,7 @@ def _loose_groups(shown: Iterable[ServiceRecord]) -> list[set[str]]:
 
 
 async def find_duplicates(
-    engine: Engine, ledger: Ledger, identity: Identity, shown: Sequence[ServiceRecord]
+    ledger: PostgresLedger, identity: Identity, shown: Sequence[ServiceRecord]
 ) -> list[DuplicateFinding]:
     """Compare the ledger with `shown`, and add each finding to the row's history once."""
     keys = {key for known in shown for key in (known.key, *known.other_digests) if key}
@@ -106,7 +106,7 @@ async def find_duplicates(
     entries = await ledger.by_key(keys)
     found = compare(entries, shown, named=not identity.always_trusted)
     if found:
-        await asyncio.to_thread(_save, engine, found, entries)
+        await asyncio.to_thread(_save, ledger.engine, found, entries)
     return found
 
 

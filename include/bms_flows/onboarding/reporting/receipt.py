@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import Engine, Row
+from sqlalchemy import Row
 
 from bms_flows.onboarding.faults import Fault, fault_from_json
 from bms_flows.onboarding.ledger.entry import EXISTING, Entry, State
@@ -48,15 +48,14 @@ class NotBalanced(RuntimeError):
     """The control totals differ; no receipt is written."""
 
 
-async def make_receipt(
-    engine: Engine, ledger: Ledger, remote: Remote, snapshots: DropLists, plan_id: str
-) -> tuple[list[RowOutcome], bytes]:
+async def make_receipt(snapshots: DropLists, plan_id: str) -> tuple[list[RowOutcome], bytes]:
     """Return the outcome of each row of a drop and the content of its `receipt.json`.
 
     Works for plans that were applied, refused or made in a dry run. A later receipt has the outcomes at
     that time.
     """
-    sheet = snapshots.sheet
+    ledger, remote, sheet = snapshots.ledger, snapshots.remote, snapshots.sheet
+    engine = ledger.engine
     plan = await asyncio.to_thread(approval.load, engine, snapshots.drop_id, plan_id)
     entries = await ledger.by_key({row["key"] for row in plan.rows if row["key"]})
     fields = await asyncio.to_thread(verified_fields, engine, [e.id for e in entries.values()])
@@ -66,7 +65,7 @@ async def make_receipt(
     if plan.state == "applied" and entries:
         shown = await snapshots.refresh()
         records = list(shown.records.values())
-        findings = await find_duplicates(engine, ledger, remote.identity, records)
+        findings = await find_duplicates(ledger, remote.identity, records)
         contradicted = contradictions(entries.values(), fields, shown, findings)
 
     async def complete(row: Mapping[str, Any]) -> RowOutcome:

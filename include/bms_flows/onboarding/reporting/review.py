@@ -14,7 +14,7 @@ from sqlalchemy import Engine, Row, func, select
 
 from bms_flows.onboarding.ledger import decisions
 from bms_flows.onboarding.ledger.entry import Entry, State, Transition
-from bms_flows.onboarding.ledger.store import Ledger, RemoteIdConflict, among
+from bms_flows.onboarding.ledger.store import Ledger, PostgresLedger, RemoteIdConflict, among
 from bms_flows.onboarding.resources.body import compare
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.evidence import RecordIds
@@ -132,7 +132,7 @@ def choose_rows(
 
 
 async def decide_review(
-    engine: Engine, ledger: Ledger, remote: Remote, rows: Sequence[int], decision: ReviewDecision
+    ledger: PostgresLedger, remote: Remote, rows: Sequence[int], decision: ReviewDecision
 ) -> list[int]:
     """Commit a reviewer's decision on ledger rows; return the rows to process afterwards.
 
@@ -142,7 +142,7 @@ async def decide_review(
     """
     if decision.choice == CREATE:
         await bodies_to_send(ledger, rows)
-    decided = await asyncio.to_thread(_decided, engine, rows, decision)
+    decided = await asyncio.to_thread(_decided, ledger.engine, rows, decision)
     left = [row for row in rows if row not in decided]
     record = None
     if left and decision.choice not in (CREATE, GIVE_UP):
@@ -155,7 +155,7 @@ async def decide_review(
         raise InvalidDecision("the rows are not waiting for a decision")
     entries = await ledger.entries(rows)
     keys = [entry.key for entry in entries]
-    reports = await asyncio.to_thread(_reports, engine, remote.resource.name, keys)
+    reports = await asyncio.to_thread(_reports, ledger.engine, remote.resource.name, keys)
     own = [row for row in rows if row in decided or row in moved]
     return [*own, *reports] if decision.choice == CREATE else reports
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import Engine
 
 from bms_flows.onboarding.ledger import snapshot_store
-from bms_flows.onboarding.ledger.store import Ledger
+from bms_flows.onboarding.ledger.store import PostgresLedger
 from bms_flows.onboarding.planning.matching import match_keys_of
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.match_rules import Identity, rules_version
@@ -29,8 +28,7 @@ def scopes_of(identity: Identity, sheet: Sheet) -> frozenset[Any]:
 class DropLists:
     """The snapshots of one drop."""
 
-    engine: Engine
-    ledger: Ledger
+    ledger: PostgresLedger
     remote: Remote
     settings: OnboardingSettings
     drop_id: int
@@ -70,11 +68,11 @@ class DropLists:
             rules=rules_version(self.remote.resource.region),
         )
         return await asyncio.to_thread(
-            snapshot_store.save, self.engine, identity.resource, self.drop_id, narrowed
+            snapshot_store.save, self.ledger.engine, identity.resource, self.drop_id, narrowed
         )
 
     async def _latest(self) -> tuple[int, ServiceLists] | None:
         """Return the latest stored snapshot, None if other match rules chose its records."""
-        stored = await asyncio.to_thread(snapshot_store.latest, self.engine, self.drop_id)
+        stored = await asyncio.to_thread(snapshot_store.latest, self.ledger.engine, self.drop_id)
         current = rules_version(self.remote.resource.region)
         return stored if stored and stored[1].rules == current else None

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, select, update
 from sqlalchemy import bindparam as bind
 
 from bms_flows.onboarding.ledger.entry import EXISTING, Entry
-from bms_flows.onboarding.ledger.store import Ledger
+from bms_flows.onboarding.ledger.store import Ledger, PostgresLedger
 from bms_flows.onboarding.resources.body import compare
 from bms_flows.onboarding.resources.remote import Remote
 from bms_flows.runtime.concurrently import gather_bounded
@@ -22,27 +22,27 @@ MAX_CONCURRENT_READS: Final = 16
 
 
 async def verify(
-    engine: Engine, ledger: Ledger, remote: Remote, settle_s: float, rows: Collection[int]
+    ledger: PostgresLedger, remote: Remote, settle_s: float, rows: Collection[int]
 ) -> None:
     """Read each created or adopted row back once, and save the names of its fields.
 
     A record that is not readable is read again after a settle time.
     """
-    await _verify(engine, ledger, remote, rows)
-    if await _unverified(engine, ledger, rows):
+    await _verify(ledger, remote, rows)
+    if await _unverified(ledger, rows):
         await asyncio.sleep(settle_s)
-        await _verify(engine, ledger, remote, rows)
+        await _verify(ledger, remote, rows)
 
 
-async def _verify(engine: Engine, ledger: Ledger, remote: Remote, rows: Collection[int]) -> None:
-    left = await _unverified(engine, ledger, rows)
+async def _verify(ledger: PostgresLedger, remote: Remote, rows: Collection[int]) -> None:
+    left = await _unverified(ledger, rows)
     for first in range(0, len(left), BATCH):
         entries = left[first : first + BATCH]
         bodies = await bodies_with_managers(ledger, entries)
         sent = [(entry, bodies[entry.id]) for entry in entries if entry.id in bodies]
         read = await gather_bounded(partial(_read, remote), sent, at_once=MAX_CONCURRENT_READS)
         found = {row: names for row, names in read if names is not None}
-        await asyncio.to_thread(_save, engine, found)
+        await asyncio.to_thread(_save, ledger.engine, found)
 
 
 async def _read(
@@ -74,8 +74,8 @@ async def bodies_with_managers(
     return bodies
 
 
-async def _unverified(engine: Engine, ledger: Ledger, rows: Collection[int]) -> list[Entry]:
-    done = set(await asyncio.to_thread(verified_fields, engine, rows))
+async def _unverified(ledger: PostgresLedger, rows: Collection[int]) -> list[Entry]:
+    done = set(await asyncio.to_thread(verified_fields, ledger.engine, rows))
     entries = await ledger.entries(rows)
     return [entry for entry in entries if entry.state in EXISTING and entry.id not in done]
 
