@@ -33,8 +33,7 @@ invariant is enforced by one function, under the row lock of `store`:
    the second a settle time later. Both must prove absence (`sending.absence`): the lists show a
    record that was created after the attempt ended. After 20 lookups without such proof a reviewer
    decides. A row never has more than `max_attempts` attempts. An attempt answered 429 or 503 does
-   not count for some hours after the first attempt of the row; the wait between such attempts
-   doubles.
+   not count for some hours after the first attempt of the row.
 5. A remote record belongs to one row only (unique index, see `store`).
 6. An id that a POST returned is stored until the next intent. The row is not sent again unless a
    reviewer decided against that id.
@@ -81,6 +80,8 @@ CLOSE_LOOKUPS: Final = 10
 FAR: Final = 3
 OUTAGE: Final = "service_unavailable"
 """Reason of an attempt that was answered 429 or 503."""
+REFUSALS: Final = 5
+"""Attempts after which a row waits longer and longer: the service may refuse this row only."""
 LONGEST_PAUSE: Final = timedelta(minutes=30)
 """Longest wait between two attempts for a row during an outage."""
 
@@ -276,6 +277,14 @@ def restart_wait(entry: Entry, *, owner: str, clock: BootTime, in_flight: timede
     return Transition(_replace(entry, boot_id=clock.boot, in_flight_until_s=until, empty_lookups=0))
 
 
+def attempt_is_over(entry: Entry, *, now: datetime, clock: BootTime) -> bool:
+    """Return whether the last attempt of an UNKNOWN row can no longer be executed."""
+    return (
+        entry.boot_id == clock.boot
+        and wait_for_lookup(entry, now=now, clock=clock, settle=timedelta()) <= 0
+    )
+
+
 def wait_for_lookup(entry: Entry, *, now: datetime, clock: BootTime, settle: timedelta) -> float:
     """Return the seconds until the next lookup of an UNKNOWN row is due, at most 0 if it is due.
 
@@ -300,9 +309,12 @@ def _settle_times(lookup: int) -> int:
 def sendable_from(entry: Entry) -> datetime | None:
     """Return when a READY row may be sent again after an outage; None: immediately.
 
-    The wait doubles: it equals the time since the first attempt, up to `LONGEST_PAUSE`.
+    Waits belong to the service (see the circuit breaker). Only a row that was refused `REFUSALS` times
+    waits itself: as long as the time since its first attempt, up to `LONGEST_PAUSE`.
     """
     if entry.reason != OUTAGE or entry.intended_at is None or entry.first_intended_at is None:
+        return None
+    if entry.attempt < REFUSALS:
         return None
     return entry.intended_at + min(entry.intended_at - entry.first_intended_at, LONGEST_PAUSE)
 

@@ -11,13 +11,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, BootTime, Entry, State
 from bms_flows.onboarding.ledger.store import Ledger, with_managers
 from bms_flows.onboarding.resources.remote import Remote
+from bms_flows.onboarding.sending import witnesses
 from bms_flows.onboarding.sending.breaker import CircuitBreaker, CreatesPaused
 from bms_flows.onboarding.sending.clock import boot_time
 from bms_flows.onboarding.sending.group_commit import GroupCommit
@@ -87,21 +88,20 @@ class Applier:
                 checked = {e.id: (e, bodies[e.id]) for e in mine if e.id in stale}
                 await self._check(service, checked)
                 continue
-            now_ready = (frozenset(ready), breaker.refusals)
+            unknown = {e.id: (e, bodies[e.id]) for e in mine if e.state is State.UNKNOWN}
+            next_rows = self._next_rows(ready, unknown, now)
+            now_ready = (frozenset(next_rows), breaker.refusals)
             idle_rounds, before = idle_rounds + 1 if now_ready == before else 0, now_ready
-            if ready:
+            if next_rows:
                 if idle_rounds == MAX_IDLE_ROUNDS:
                     return NothingSent(len(ready), self.settings.send_within_s)
-                failure = await self._send(ready, breaker)
+                failure = await self._send(next_rows, breaker)
                 if failure is not None:
                     return failure
-                continue
-            unknown = {e.id: (e, bodies[e.id]) for e in mine if e.state is State.UNKNOWN}
-            if unknown:
-                left = await service.by_returned_ids(unknown)
-                if left:
-                    due = await self._wait_for(left)
-                    await service.after_sending({e.id: (e, bodies[e.id]) for e in due})
+            elif ready:
+                await self._wait_for(unknown, timedelta())
+            elif unknown:
+                await self._look_up(service, unknown)
             elif pauses:
                 pause = min(pauses.values())
                 if pause > self.settings.outage_wait_s:
@@ -114,6 +114,13 @@ class Applier:
         """Check rows before sending; wait if the lists are incomplete."""
         if not await service.before_sending(rows):
             await self.sleep(self.settings.settle_s)
+
+    async def _look_up(self, service: ServiceCheck, unknown: RowBodies) -> None:
+        """Settle UNKNOWN rows by returned ids, or by the lists once the lookups of all are due."""
+        left = await service.by_returned_ids(unknown)
+        if left:
+            due = await self._wait_for(left, self.settings.settle)
+            await service.after_sending({entry.id: (entry, left[entry.id][1]) for entry in due})
 
     def _stale(self, mine: Sequence[Entry], now: datetime) -> AbstractSet[int]:
         """Return the READY rows that need a check before they may be sent."""
@@ -173,8 +180,19 @@ class Applier:
             )
             return await WorkerPool(sender, concurrency).send(ready)
 
-    async def _wait_for(self, unknown: Collection[int]) -> list[Entry]:
-        """Wait until the lookups of the `unknown` rows are due, of all at once; return the rows."""
+    def _next_rows(
+        self, ready: Mapping[int, Mapping[str, Any]], unknown: RowBodies, now: datetime
+    ) -> dict[int, Mapping[str, Any]]:
+        """Return the rows to send now; the last rows of a list wait for its ambiguous attempts."""
+        ended, in_flight, clock = set[str](), set[str](), self.clock()
+        for entry, body in unknown.values():
+            over = transitions.attempt_is_over(entry, now=now, clock=clock)
+            (ended if over else in_flight).add(self.remote.list_of(body))
+        lists = {row: self.remote.list_of(body) for row, body in ready.items()}
+        return {row: ready[row] for row in witnesses.next_rows(lists, ended, in_flight)}
+
+    async def _wait_for(self, unknown: Collection[int], settle: timedelta) -> list[Entry]:
+        """Wait until the attempts of the `unknown` rows settled, of all at once; return the rows."""
         owner, settings = self.owner, self.settings
         await self.ledger.change(
             unknown,
@@ -188,7 +206,7 @@ class Applier:
         while left > 0:
             now, clock = await self.ledger.now(), self.clock()
             left = max(
-                transitions.wait_for_lookup(entry, now=now, clock=clock, settle=settings.settle)
+                transitions.wait_for_lookup(entry, now=now, clock=clock, settle=settle)
                 for entry in mine
             )
             if left > 0:

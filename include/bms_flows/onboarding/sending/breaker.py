@@ -2,11 +2,12 @@
 
 The circuit opens on 429, 502, 503, 504 and on failed connections or tokens. While it is open, one
 create at a time probes the service, after the requested or a growing wait. When the service executes a
-create, the circuit closes; creates then continue below the rate that the service accepted before,
-because the outage may have been a rate limit.
+create, the circuit closes. After 429, or frequent refusals, creates continue below the rate that the
+service accepted before.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -21,6 +22,10 @@ RETRY_S: Final = 1200.0
 
 CAUTION: Final = 0.8
 """Share of the accepted rate at which creates continue."""
+OUTCOMES: Final = 40
+FEW: Final = 3
+OFTEN: Final = 0.25
+"""Refusals other than 429 are a rate limit from this number and share of the last outcomes on."""
 WINDOW_S: Final = 1.0
 """Minimum seconds over which the rate is measured: a rate limit may allow bursts."""
 SLOWEST: Final = 0.2
@@ -108,10 +113,11 @@ class CircuitBreaker:
             self._open_until, self._failures = None, 0
             self._rate.resume(self._ticks())
 
-    def refused(self, permit: Permit, retry_after: float | None) -> None:
-        """Record that the service accepts no creates."""
+    def refused(self, permit: Permit, retry_after: float | None, *, throttled: bool) -> None:
+        """Record that the service accepts no creates; `throttled`: it answered 429."""
         self.refusals += 1
         now = self._ticks()
+        self._rate.refused(now, throttled=throttled)
         if self._open_until is not None and permit is not self._probe:
             # Sent before the circuit opened.
             self._open_until = max(self._open_until, now + (retry_after or 0))
@@ -122,7 +128,6 @@ class CircuitBreaker:
         self._failures += 1
         growing = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(self._failures - 1, 60))
         self._open_until = now + max(growing, retry_after or 0)
-        self._rate.refused(now)
 
     def done(self, permit: Permit) -> None:
         """Return a permit; after a probe without a response another create may probe."""
@@ -133,28 +138,44 @@ class CircuitBreaker:
 
 
 class Rate:
-    """Creates per second, unlimited until the service refuses one."""
+    """Creates per second, unlimited until the service limits them.
+
+    429 is a rate limit. Other refusals are one if they are frequent: single ones are faults, after
+    which creates continue as before.
+    """
 
     def __init__(self, now: float) -> None:
         self._limit: float | None = None
         self._accepted, self._counted_since = 0, now
+        self._measured: float | None = None
+        self._throttled = False
+        self._outcomes = deque[bool](maxlen=OUTCOMES)
         self._resumed = self._next = now
 
     def accepted(self) -> None:
         """Count an accepted create."""
         self._accepted += 1
+        self._outcomes.append(True)
 
-    def refused(self, now: float) -> None:
-        """Set the limit from the rate accepted until this refusal."""
-        if self._accepted:
-            rate = self._accepted / max(WINDOW_S, now - self._counted_since)
-            self._limit = max(SLOWEST, CAUTION * rate)
-        self._accepted, self._counted_since = 0, now
+    def refused(self, now: float, *, throttled: bool) -> None:
+        """Measure the rate accepted until the first refusal since the circuit was closed."""
+        self._outcomes.append(False)
+        self._throttled |= throttled
+        if self._measured is None and self._accepted:
+            self._measured = self._accepted / max(WINDOW_S, now - self._counted_since)
 
     def resume(self, now: float) -> None:
-        """Continue after a successful probe, which used the first slot."""
+        """Continue after a successful probe, which used the first slot; below the measured rate if it is limited."""
+        if self._measured is not None and (self._throttled or self._refuses_often()):
+            self._limit = max(SLOWEST, CAUTION * self._measured)
+        self._accepted, self._counted_since = 0, now
+        self._measured, self._throttled = None, False
         self._resumed = self._next = now
         self.reserve(now)
+
+    def _refuses_often(self) -> bool:
+        refused = self._outcomes.count(False)
+        return refused >= FEW and refused >= OFTEN * len(self._outcomes)
 
     def reserve(self, now: float) -> float:
         """Reserve the next slot; return the seconds until it starts."""

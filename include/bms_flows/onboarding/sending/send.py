@@ -28,7 +28,8 @@ from bms_flows.onboarding.settings import OnboardingSettings
 
 OUTAGES: Final = (Throttled, ServiceUnavailable, ConnectionFailed, Timeout)
 """Errors of creates that were not executed because the service is unavailable."""
-UNAVAILABLE: Final = frozenset({429, 503})
+THROTTLED: Final = 429
+UNAVAILABLE: Final = frozenset({THROTTLED, 503})
 """Statuses of an unavailable service; such attempts don't count."""
 PAUSING: Final = UNAVAILABLE | {502, 504}
 """Statuses that pause the sending of other rows; gateways answer 502 and 504."""
@@ -164,7 +165,8 @@ class RowSender:
             if isinstance(error, IdUnconfirmed):
                 self.breaker.accepted(permit)
             elif error.status in PAUSING:
-                self.breaker.refused(permit, error.retry_after)
+                throttled = error.status == THROTTLED
+                self.breaker.refused(permit, error.retry_after, throttled=throttled)
             await record(self._ambiguous_error(attempt, error))
             return None
         own = isinstance(error, Refused) and error.endpoint == self.remote.create_endpoint
@@ -175,7 +177,8 @@ class RowSender:
             return None
         # Every other error of the client, for a create or its token, means: not executed.
         if isinstance(error, OUTAGES):
-            self.breaker.refused(permit, getattr(error, "retry_after", None))
+            after = getattr(error, "retry_after", None)
+            self.breaker.refused(permit, after, throttled=isinstance(error, Throttled))
             await record(_withdrawn(attempt, type(error).__name__))
             return None
         await record(_withdrawn(attempt, type(error).__name__))

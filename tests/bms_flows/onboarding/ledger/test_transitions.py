@@ -152,10 +152,13 @@ def test_an_attempt_during_an_outage_does_not_count_for_some_hours() -> None:
 def test_the_pause_between_attempts_of_an_outage_doubles(tried_for: int, pause: int) -> None:
     row = entry(
         reason=transitions.OUTAGE,
+        attempt=transitions.REFUSALS,
         first_intended_at=NOW - timedelta(minutes=tried_for),
         intended_at=NOW,
     )
     assert transitions.sendable_from(row) == NOW + timedelta(minutes=pause)
+    few = msgspec.structs.replace(row, attempt=transitions.REFUSALS - 1)
+    assert transitions.sendable_from(few) is None
 
 
 @pytest.mark.parametrize(

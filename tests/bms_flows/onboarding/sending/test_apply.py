@@ -49,14 +49,47 @@ def test_all_valid_rows_are_created_once() -> None:
 
 def test_lost_replies_are_adopted_after_one_settle_time_for_all() -> None:
     async def main() -> None:
-        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"lost": 1}))
+        loop = asyncio.get_running_loop()
+        ledger = MemoryLedger()
+        service = SimulatedService(lambda: "lost" if loop.time() < 1 else "good")
         for n in range(30):
             ledger.add(person(n))
-        loop = asyncio.get_running_loop()
         counts = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
-        assert counts == {State.ADOPTED: 30}
+        assert counts == {State.ADOPTED: 28, State.CREATED: 2}
         assert loop.time() < 92, "the settle time was waited more than once"
         assert ledger.rows[1].evidence == ("new", "key", "name", "start_date")
+        assert not service.doubles()
+
+    play(main())
+
+
+@pytest.mark.parametrize("fate", ["failed", "unavailable"])
+def test_creates_without_a_record_are_sent_again_on_a_quiet_service(fate: str) -> None:
+    """The last rows of the drop show that the lists are up to date: no other record would."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        fates = iter(["good", fate, "good", fate, *["good"] * 30])
+        ledger, service = MemoryLedger(), SimulatedService(lambda: next(fates))
+        for n in range(12):
+            ledger.add(person(n))
+        counts = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+        assert counts == {State.CREATED: 12}
+        assert not service.doubles()
+        bounds = SETTINGS.create_timeout_s + 2 * SETTINGS.settle_s
+        assert loop.time() < bounds + 5, "rows wait for more than their attempt and settle times"
+
+    play(main())
+
+
+def test_a_second_row_shows_that_the_lists_are_up_to_date_if_the_first_one_fails() -> None:
+    async def main() -> None:
+        fates = iter(["failed", "good", "good", "failed", *["good"] * 9])
+        ledger, service = MemoryLedger(), SimulatedService(lambda: next(fates))
+        for n in range(5):
+            ledger.add(person(n))
+        counts = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+        assert counts == {State.CREATED: 5}
         assert not service.doubles()
 
     play(main())

@@ -30,7 +30,7 @@ def test_a_refusal_stops_rows_that_have_a_permit() -> None:
     async def main() -> None:
         circuit = breaker()
         first, second = await circuit.permit(), await circuit.permit()
-        circuit.refused(first, None)
+        circuit.refused(first, None, throttled=False)
         assert not circuit.allows(second)
 
     play(main())
@@ -39,7 +39,7 @@ def test_a_refusal_stops_rows_that_have_a_permit() -> None:
 def test_one_row_probes_after_retry_after_and_the_rest_follow_its_success() -> None:
     async def main() -> None:
         circuit = breaker()
-        circuit.refused(await circuit.permit(), 40)
+        circuit.refused(await circuit.permit(), 40, throttled=False)
         waiting = [asyncio.create_task(circuit.permit()) for _ in range(5)]
         await asyncio.sleep(39)
         assert not any(task.done() for task in waiting)
@@ -58,13 +58,13 @@ def test_one_row_probes_after_retry_after_and_the_rest_follow_its_success() -> N
 def test_the_wait_doubles_with_each_probe_up_to_the_maximum() -> None:
     async def main() -> None:
         circuit = breaker(longest_wait=10_000)
-        circuit.refused(await circuit.permit(), None)
+        circuit.refused(await circuit.permit(), None, throttled=False)
         waits = []
         for _ in range(10):
             since = now()
             probe = await circuit.permit()
             waits.append(round(now() - since))
-            circuit.refused(probe, None)
+            circuit.refused(probe, None, throttled=False)
             circuit.done(probe)
         assert waits == [FIRST_WAIT_S * 2**n for n in range(7)] + [LONGEST_WAIT_S] * 3
 
@@ -74,7 +74,7 @@ def test_the_wait_doubles_with_each_probe_up_to_the_maximum() -> None:
 def test_a_probe_without_a_response_lets_another_row_probe() -> None:
     async def main() -> None:
         circuit = breaker()
-        circuit.refused(await circuit.permit(), 1)
+        circuit.refused(await circuit.permit(), 1, throttled=False)
         probe = await circuit.permit()
         other = asyncio.create_task(circuit.permit())
         await asyncio.sleep(5)
@@ -90,7 +90,7 @@ def test_a_probe_without_a_response_lets_another_row_probe() -> None:
 def test_a_wait_longer_than_the_task_limit_is_left_to_the_retry(asked: float, named: float) -> None:
     async def main() -> None:
         circuit = breaker()
-        circuit.refused(await circuit.permit(), asked)
+        circuit.refused(await circuit.permit(), asked, throttled=False)
         with pytest.raises(CreatesPaused) as paused:
             await circuit.permit()
         assert paused.value.retry_after == named
@@ -104,12 +104,12 @@ def test_a_wait_longer_than_the_task_limit_is_left_to_the_retry(asked: float, na
 def test_failed_probes_end_the_task_after_the_longest_wait() -> None:
     async def main() -> None:
         circuit = breaker()
-        circuit.refused(await circuit.permit(), None)
+        circuit.refused(await circuit.permit(), None, throttled=False)
 
         async def probe_for_ever() -> None:
             while True:
                 probe = await circuit.permit()
-                circuit.refused(probe, None)
+                circuit.refused(probe, None, throttled=False)
                 circuit.done(probe)
 
         with pytest.raises(CreatesPaused):
@@ -124,7 +124,7 @@ def test_a_refusal_of_an_earlier_request_only_extends_the_wait() -> None:
         circuit = breaker()
         permits = [await circuit.permit() for _ in range(8)]
         for permit in permits:
-            circuit.refused(permit, 10)
+            circuit.refused(permit, 10, throttled=False)
         await circuit.permit()
         assert 10 <= now() < 11, (
             "eight refusals at once are one, and not a wait doubled seven times"
@@ -137,7 +137,7 @@ def test_a_success_of_an_earlier_request_does_not_close_the_circuit() -> None:
     async def main() -> None:
         circuit = breaker()
         early, refused = await circuit.permit(), await circuit.permit()
-        circuit.refused(refused, 30)
+        circuit.refused(refused, 30, throttled=False)
         circuit.accepted(early)
         assert not circuit.allows(early)
         await circuit.permit()
@@ -158,18 +158,27 @@ def test_a_suspected_outage_is_met_with_one_probe() -> None:
     play(main())
 
 
-def test_creates_continue_below_the_accepted_rate() -> None:
-    async def main() -> None:
-        circuit = breaker()
-        for _ in range(20):
-            circuit.accepted(await circuit.permit())
-        circuit.refused(await circuit.permit(), 1)
-        probe = await circuit.permit()
-        circuit.accepted(probe)
-        circuit.done(probe)
-        since = now()
-        for _ in range(160):
-            await circuit.permit()
-        assert now() - since == pytest.approx(160 / (CAUTION * 20), rel=0.15)
+async def rate_after(refusals: int, *, throttled: bool) -> float:
+    """Return the creates per second after 20 accepted creates and some refusals at once."""
+    circuit = breaker()
+    for _ in range(20):
+        circuit.accepted(await circuit.permit())
+    for permit in [await circuit.permit() for _ in range(refusals)]:
+        circuit.refused(permit, 1, throttled=throttled)
+    probe = await circuit.permit()
+    circuit.accepted(probe)
+    circuit.done(probe)
+    since = now()
+    for _ in range(160):
+        await circuit.permit()
+    return 160 / max(now() - since, 0.001)
 
-    play(main())
+
+@pytest.mark.parametrize(("refusals", "throttled"), [(1, True), (7, False)])
+def test_creates_continue_below_the_accepted_rate(refusals: int, throttled: bool) -> None:
+    rate = play(rate_after(refusals, throttled=throttled))
+    assert rate == pytest.approx(CAUTION * 20, rel=0.15)
+
+
+def test_a_single_refusal_other_than_429_is_no_rate_limit() -> None:
+    assert play(rate_after(1, throttled=False)) > 1000
