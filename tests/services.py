@@ -46,6 +46,11 @@ def browser() -> "Iterator[Browser]":
         started.close()
 
 
+def program(name: str) -> str:
+    """Return the path of a program."""
+    return shutil.which(name) or _lacking(f"no {name} on PATH")
+
+
 def redis_url() -> str:
     """Return the URL of a Redis reserved for tests."""
     return os.environ.get("BMS_TEST_REDIS_URL") or _lacking("BMS_TEST_REDIS_URL names no Redis")

@@ -30,7 +30,7 @@ COMPOSE = yaml.safe_load((PROJECT / "docker-compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 DEV = yaml.safe_load((PROJECT / "docker-compose.dev.yaml").read_text())["services"]
 AIRFLOW = {"setup", "api-server", "scheduler", "dag-processor", "triggerer", "worker"}
-MONITORING = {"statsd-exporter", "prometheus", "grafana"}
+MONITORING = {"statsd-exporter", "prometheus", "alertmanager", "grafana"}
 LASTING = sorted(SERVICES.keys() - {"setup"})
 SECRET = re.compile(
     r"PASSWORD$|SECRET|FERNET_KEY|CONN_BMS_WAREHOUSE|_URL$|BACKEND$|SQL_ALCHEMY_CONN|AUTH$"
@@ -247,7 +247,11 @@ def test_monitoring_mounts_exist() -> None:
         for config in job["static_configs"]
         for target in config["targets"]
     ]
-    assert {target.partition(":")[0] for target in targets} == {"statsd-exporter", "127.0.0.1"}
+    [alerting] = prometheus["alerting"]["alertmanagers"]
+    for config in alerting["static_configs"]:
+        targets.extend(config["targets"])
+    named = {target.partition(":")[0] for target in targets}
+    assert named == {"statsd-exporter", "alertmanager", "127.0.0.1"}
     sources = yaml.safe_load((PROJECT / "deploy/monitoring/grafana/datasources.yaml").read_text())
     assert [source["url"] for source in sources["datasources"]] == ["http://prometheus:9090"]
 

@@ -1,12 +1,16 @@
 """Client of Airflow's API for the end-to-end tests."""
 
 import json
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import httpx
+import psutil
 
+from stack import airflow as components
 from stack.launcher import Running
 from tests.support.patience import LONG_S
 
@@ -75,3 +79,34 @@ def until(condition: Callable[[], bool], told: Callable[[], object], limit: floa
     while not condition():
         assert time.monotonic() < end, told()
         time.sleep(0.5)
+
+
+def kill_scheduler() -> None:
+    """Kill the scheduler of the stack that this process runs."""
+    scheduler = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):  # it may end meanwhile
+            command = process.cmdline()
+            if "scheduler" in command and "--skip-serve-logs" in command:
+                scheduler.append(process)
+    assert scheduler
+    for process in scheduler:
+        process.kill()
+    psutil.wait_procs(scheduler)
+
+
+@contextmanager
+def scheduler_again(stack: Running) -> Iterator[None]:
+    """Run a scheduler for the block, as the stack starts it."""
+    command = components.components(int(stack.url.rpartition(":")[2]))["scheduler"]
+    again = subprocess.Popen(  # noqa: S603 - as the stack starts it
+        command,
+        env=dict(stack.environment),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+    )
+    try:
+        yield
+    finally:
+        again.terminate()
+        again.wait()

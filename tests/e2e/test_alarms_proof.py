@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import psutil
 import psycopg
 import pytest
 
-from stack import airflow as components
 from stack.launcher import Running, running
-from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.e2e.airflow_api import DONE, Airflow, kill_scheduler, scheduler_again, until
 from tests.e2e.conftest import FOREIGN
 from tests.listeners import Statsd, Webhook, statsd, webhook
 from tests.support.patience import LONG_S
@@ -328,30 +326,12 @@ def test_a_scheduler_that_stopped(stand: Stand, figure: Figure, tmp_path: Path) 
 
     fresh(stand)
     trouble = Trouble(stand, "The scheduler is dead", "`bms health --notify`", health)
-    scheduler = [
-        process
-        for process in psutil.Process().children(recursive=True)
-        if "scheduler" in process.cmdline() and "--skip-serve-logs" in process.cmdline()
-    ]
-    assert scheduler
-    for process in scheduler:
-        process.kill()
-    psutil.wait_procs(scheduler)
+    kill_scheduler()
     run = stand.airflow.trigger(DAG)
     trouble.began = time.time() + stand.due_in()
     trouble.rings("late")
     assert codes[-1] == 1
-    command = components.components(int(stand.stack.url.rpartition(":")[2]))["scheduler"]
-    again = subprocess.Popen(  # noqa: S603 - as the stack starts it
-        command,
-        env=dict(stand.stack.environment),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.STDOUT,
-    )
-    try:
+    with scheduler_again(stand.stack):
         assert stand.ended(DAG, run) == "success"
         figure(trouble.is_over())
         assert codes[-1] == 0
-    finally:
-        again.terminate()
-        again.wait()
