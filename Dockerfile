@@ -17,7 +17,7 @@ RUN /opt/uv/bin/uv build --wheel --build-constraints requirements.lock --out-dir
     && /opt/uv/bin/uv venv --python "$(command -v python)" /opt/venv
 # Naming Airflow's version keeps the resolver from changing it; the lock pins all other packages.
 ARG AIRFLOW=3.3.2
-ARG EXTRAS=s3,celery,otel
+ARG EXTRAS=flows,s3,celery,otel
 RUN /opt/uv/bin/uv pip install --python /opt/venv/bin/python --no-cache --compile-bytecode \
     "bms-airflow[${EXTRAS}] @ file://$(ls /dist/*.whl)" "apache-airflow==${AIRFLOW}" \
     --constraints requirements.lock

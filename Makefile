@@ -25,7 +25,7 @@ wheel: install    ## build dist/: the wheel and the constraints that a deploymen
 	@scripts/wheel
 matrix: install   ## install the wheel with each supported Airflow, Python and PostgreSQL and run it there (ten minutes when idle)
 	@.venv/bin/python scripts/matrix
-lock:             ## update requirements.lock from pyproject.toml
+lock:             ## update requirements.lock from requirements.txt and pyproject.toml
 	@scripts/lock
 install:
 	@scripts/install

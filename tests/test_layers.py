@@ -102,7 +102,13 @@ HEAVY = {
 }
 """Packages that DAG files, hook and operators must not import at module level."""
 
-LIGHT = {"bms_flows", "bms_flows.catalog", "bms_warehouse", "bms_warehouse.resources"}
+LIGHT = {
+    "bms_flows",
+    "bms_flows.catalog",
+    "bms_flows.extra",
+    "bms_warehouse",
+    "bms_warehouse.resources",
+}
 """Modules of flows and warehouse that a DAG file may load."""
 
 

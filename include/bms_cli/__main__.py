@@ -1,8 +1,21 @@
-"""`python -m bms_cli`: the command `bms` where its script is not on the path."""
+"""Start of the command `bms`, also as `python -m bms_cli`."""
 
 import sys
 
-from bms_cli.app import main
+from bms_flows import extra
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    try:
+        extra.require()
+    except extra.MissingExtra as error:
+        sys.stderr.write(f"bms: {error}\n")
+        return 2
+    from bms_cli import app
+
+    return app.main()
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -15,8 +15,18 @@ from bms_provider import addresses
 
 
 async def board(scope: Any, receive: Any, send: Any) -> None:
-    """Answer a request to the board."""
-    from bms_provider.board.routes import app  # noqa: PLC0415 - see above
+    """Answer a request to the board; in a base installation, with the extra that it needs."""
+    from bms_flows import extra  # noqa: PLC0415 - see above
+
+    app: Any
+    try:
+        extra.require()
+    except extra.MissingExtra as error:
+        from starlette.responses import PlainTextResponse  # noqa: PLC0415
+
+        app = PlainTextResponse(f"{error}\n", status_code=503)
+    else:
+        from bms_provider.board.routes import app  # noqa: PLC0415
 
     await app(scope, receive, send)
 

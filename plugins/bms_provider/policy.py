@@ -19,6 +19,8 @@ from bms_provider import addresses, compat, pool
 from bms_provider.compat import RetryDecision, RetryPolicy
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from airflow.sdk import Connection, Context
 
 
@@ -117,25 +119,29 @@ CREATION: dict[str, Any] = {
 """Arguments of an onboarding task, which outlasts an outage of several hours."""
 
 
+def _callbacks() -> ModuleType:
+    """Return the module of the callbacks; raise `MissingExtra` in a base installation."""
+    from bms_flows import extra  # noqa: PLC0415 - keeps DAG parsing fast
+
+    extra.require()
+    from bms_provider import callbacks  # noqa: PLC0415
+
+    return callbacks
+
+
 def notify_failure(context: Context) -> None:
     """Raise and send the alarm of a failed task; Airflow calls this after the last retry."""
-    from bms_provider import callbacks  # noqa: PLC0415 - keeps DAG parsing fast
-
-    callbacks.task_failed(context)
+    _callbacks().task_failed(context)
 
 
 def event_recorded(context: Context) -> None:
     """Record which changes the events of a task report; Airflow calls this after its success."""
-    from bms_provider import callbacks  # noqa: PLC0415 - as above
-
-    callbacks.event_recorded(context)
+    _callbacks().event_recorded(context)
 
 
 def drop_ended(context: Context) -> None:
     """Notify the recipient of the inbox how a drop ended."""
-    from bms_provider import callbacks  # noqa: PLC0415 - as above
-
-    callbacks.drop_ended(context)
+    _callbacks().drop_ended(context)
 
 
 REPORT: dict[str, Any] = {
@@ -163,9 +169,7 @@ async def raise_overdue(context: dict[str, Any]) -> None:
 
 
 def _run_overdue(warehouse: Connection, context: dict[str, Any]) -> None:
-    from bms_provider import callbacks  # noqa: PLC0415 - as above
-
-    callbacks.run_overdue(warehouse, context)
+    _callbacks().run_overdue(warehouse, context)
 
 
 def documentation(text: str | None, dag_id: str) -> str:

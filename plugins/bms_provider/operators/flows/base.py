@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bms_flows import extra
 from bms_provider import flow_context
 from bms_provider.operators.arguments import argument
 from bms_provider.operators.base import BmsOperator
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 class BmsFlowOperator(BmsOperator):
     """Run a step of a flow, with the service, the warehouse and the files below ``BMS_DATA_ROOT``.
 
-    An argument that is None takes the run's param of the name in parentheses, if the DAG has it.
+    An argument that is None takes the run's param of the name in parentheses, if the DAG has it. Raises
+    `MissingExtra` where the extra ``flows`` is not installed.
 
     :param warehouse_conn_id: connection of type ``postgres`` with the warehouse (templated).
     """
@@ -30,6 +32,7 @@ class BmsFlowOperator(BmsOperator):
     def __init__(
         self, *, warehouse_conn_id: str = flow_context.WAREHOUSE_CONN_ID, **kwargs: Any
     ) -> None:
+        extra.require()
         super().__init__(**kwargs)
         self.warehouse_conn_id = warehouse_conn_id
 
