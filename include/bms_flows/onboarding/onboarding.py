@@ -328,6 +328,7 @@ class Onboarding:
                     service=counters,
                     details={
                         "drop": drop.id,
+                        "ending": ending,
                         "plan": plan_id,
                         "report": name,
                         "file_faults": sheet.file_reasons,

@@ -105,5 +105,6 @@ _BOARD: Final = _read("board.toml")
 STATES: Final[BilingualReasons] = _BOARD["states"]
 """Word and meaning of a state; in French only for drops."""
 PAGES: Final[Sentences] = _BOARD["pages"]
+CHARTS: Final[Sentences] = _BOARD["charts"]
 PLAN_PAGE: Final[Sentences] = _BOARD["plan"]
 ERRORS: Final[Sentences] = _BOARD["errors"]

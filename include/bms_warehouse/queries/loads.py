@@ -47,9 +47,9 @@ LOADS = text("""
                 when bool_or(state = 'suspect') then 'suspect'
                 when bool_or(state = 'unstable') then 'unstable'
                 when bool_or(state = 'partial') then 'partial'
-                else 'complete'
+                else coalesce(max(details->>'ending'), 'complete')
             end as state,
-            sum(rows_read) as rows_read, sum(inserted) as inserted, sum(changed) as changed,
+            (array_agg(details order by id desc))[1] as details, sum(rows_read) as rows_read, sum(inserted) as inserted, sum(changed) as changed,
             sum(unchanged) as unchanged, sum(quarantined) as quarantined,
             sum(missing) as missing,
             row_number() over (partition by flow order by max(id) desc) as position
@@ -70,7 +70,8 @@ def latest(
     """Return the latest loads of each flow, by DAG id, latest first.
 
     `flows` maps each flow to its loading step, None for all steps. Counts are sums over the steps,
-    the state is their worst, latencies (milliseconds) are their maximum.
+    the state is their worst, or the ending of a dropped file; `details` are those of the last step;
+    latencies (milliseconds) are their maximum.
     """
     given = {
         "flows": [*flows.keys()],

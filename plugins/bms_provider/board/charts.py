@@ -15,6 +15,8 @@ from typing import Literal
 
 from markupsafe import Markup
 
+from bms_flows.runtime.settings import Language
+from bms_flows.texts import CHARTS
 from bms_provider.board import formatting
 
 WIDTH, HEIGHT = 600.0, 120.0
@@ -45,6 +47,7 @@ class Chart:
     labels: Sequence[str]
     series: Sequence[Series]
     form: Literal["bars", "lines"] = "bars"
+    language: Language = "EN"
 
     @cached_property
     def top(self) -> float:
@@ -106,7 +109,8 @@ class Chart:
             for series in self.series
             if series.values and series.values[-1] is not None
         )
-        return f"From {first} to {last}. Last: {values or 'none'}. The table below has every value."
+        about = CHARTS["about"][self.language]
+        return about.format(first=first, last=last, values=values or "\u2013")
 
     @cached_property
     def _ranges(self) -> list[tuple[float, float]]:

@@ -51,6 +51,6 @@ def render(request: Request, template: str, settings: FlowSettings, **values: An
     board = links(request)
     runbook = settings.runbook_url or board.runbook()
     language = values.get("language", "EN")
-    known = {"links": board, "now": now, "zone": zone, "runbook": runbook}
+    known = {"links": board, "now": now, "zone": zone, "runbook": runbook, "language": language}
     known |= {"t": board_texts.translator(language), "STATES": states.labels(language)}
     return TEMPLATES.get_template(template).render(known, **values)

@@ -23,7 +23,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from bms_flows import texts
 from bms_flows.monitoring import health
 from bms_flows.onboarding.settings import OnboardingSettings
-from bms_flows.runtime.settings import InvalidSetting
+from bms_flows.runtime.settings import InvalidSetting, Language
 from bms_provider.board import files
 from bms_provider.board.access import Viewer, ViewerDep, viewer
 from bms_provider.board.flows import FLOWS
@@ -260,16 +260,13 @@ def _error_page(
         shown = settings()
     except InvalidSetting:
         shown = OnboardingSettings()
-    known = texts.ERRORS.get(why, {"EN": why, "FR": ""})
+    french = request.headers.get("Accept-Language", "").lower().startswith("fr")
+    known = texts.ERRORS.get("signed_out" if code == status.HTTP_401_UNAUTHORIZED else why)
+    language: Language = "FR" if french and known else "EN"
+    why = known[language] if known else why
     address = str(request.url)
     page = render(
-        request,
-        "error.html",
-        shown,
-        code=code,
-        why=known["EN"],
-        french=known["FR"],
-        address=address,
+        request, "error.html", shown, code=code, why=why, language=language, address=address
     )
     return HTMLResponse(page, code, headers=headers)
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from bms_flows.onboarding.faults import Fault
 from bms_flows.runtime.settings import Language
-from bms_flows.texts import FAULTS, OUTCOMES, PAGES
-from bms_provider.board.queries import trends
+from bms_flows.texts import CHARTS, FAULTS, OUTCOMES, PAGES, RECORDS
+
+_OUTCOMES = ("created", "adopted", "already_there", "rejected", "needs_review", "waiting")
 
 
 def translator(language: Language) -> Callable[[str], Any]:
@@ -19,9 +20,14 @@ def translator(language: Language) -> Callable[[str], Any]:
 def outcome_labels(language: Language) -> dict[str, str]:
     """Return the headings of the outcomes of rows, by outcome."""
     return {
-        key: OUTCOMES[key]["FR"][1].capitalize() if language == "FR" else label
-        for key, (label, _) in trends.OUTCOMES.items()
+        key: (OUTCOMES[key]["FR"][1] if language == "FR" else key.replace("_", " ")).capitalize()
+        for key in _OUTCOMES
     }
+
+
+def of_new_records(code: str, resource: str, language: Language) -> str:
+    """Return a title of the page of a flow that creates records."""
+    return CHARTS[code][language].format(records=RECORDS[resource][language][1])
 
 
 def file_fault(stored: Mapping[str, Any], language: Language) -> tuple[str, str]:

@@ -70,14 +70,14 @@ with made as (
     select 'employee', 'nouveaux-' || n || '.csv', 4000, n::text,
         case when n < 104 then 'applied' else 'open' end, 'manual__' || n, now(), 'sha' || n,
         'archive/employees/' || n, 'reports/employees/' || n,
-        now() - (105 - n) * interval '3.5 days', now(),
+        now() - case when n = 104 then interval '150 minutes' else (105 - n) * interval '3.5 days' end, now(),
         case when n < 104 then now() - (105 - n) * interval '3.5 days' end
     from generate_series(1, 104) as n
     returning id, dag_run_id, entered_at, state
 )
 insert into bms.step_run (flow, dag_run_id, step, state, rows_read, inserted, unchanged, quarantined, details, started_at, finished_at)
 select 'employee_onboarding', dag_run_id, 'conclude', 'complete', 30, 24, 2, 4,
-    jsonb_build_object('drop', id, 'created', 20 + id % 7, 'adopted', id % 2, 'already_there', 2,
+    jsonb_build_object('drop', id, 'ending', state, 'created', 20 + id % 7, 'adopted', id % 2, 'already_there', 2,
         'rejected', id % 5, 'needs_review', id % 3, 'waiting', 0), entered_at, entered_at + interval '1 minute'
 from made where state = 'applied'
 """

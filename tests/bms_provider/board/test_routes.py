@@ -276,15 +276,20 @@ def test_the_page_of_a_drop_is_in_the_language_of_its_inbox(
             connection.execute(text(statement))
     page = visit("recruiter").get(plan.partition("/plans/")[0]).text
     assert [each for each in texts if each not in page] == []
-    assert f'<div lang="{language.lower()}">' in page
+    assert f'<html lang="{language.lower()}">' in page
+    listed = visit("recruiter").get("/bms/flows/employee_onboarding").text
     unread = {"FR": "Aucune ligne n&#39;est lue", "EN": "No row was read"}[language]
     assert unread not in page
     with warehouse.begin() as connection:
         connection.execute(text("""update bms.step_run set details = '{"drop": 1}'"""))
     assert unread in visit("recruiter").get(plan.partition("/plans/")[0]).text
-    listed = visit("recruiter").get("/bms/flows/employee_onboarding").text
     assert f">{'Dépôt' if language == 'FR' else 'Drop'} 1</a>" in listed
     assert (">À décider</th>" in listed) is (language == "FR")
+    assert f'<html lang="{language.lower()}">' in listed
+    other = ("BMS board", "New employees", "Trends", "Values", "As of", "Last:", "Drop ")
+    assert [each for each in other if each in page + listed] == (
+        [] if language == "FR" else [*other]
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,14 @@ from sqlalchemy import Connection, RowMapping
 from bms_flows.catalog import Flow
 from bms_flows.monitoring import freshness
 from bms_flows.monitoring.freshness import Freshness
+from bms_flows.onboarding.inbox.claim import ENDED
 from bms_flows.runtime.settings import FlowSettings
 from bms_provider.board.access import Viewer
 from bms_provider.board.flows import FLOWS
 from bms_provider.board.queries import trends
 from bms_provider.board.queries.pending import PendingItem, pending_items
 from bms_provider.board.states import TONES
+from bms_provider.board.texts import outcome_labels
 from bms_warehouse.queries import loads, waiting
 from bms_warehouse.queries.trends import totals_beside
 
@@ -28,6 +30,8 @@ MAX_DIFFERENCES = 12
 """Days with differences."""
 DAYS = 35
 """Days in the charts."""
+COUNTED = ("complete", *ENDED)
+"""States of loads whose counts are shown."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +48,19 @@ class FlowRow:
     def last(self) -> RowMapping | None:
         """The complete load from which freshness counts; None if it is not among `loads`.
 
-        A later load of old days, or of a part of a list, may be complete but does not count.
+        A later load of old days, or of a part of a list, may be complete but does not count. For a flow
+        that creates records: the last drop with a result.
         """
-        found = (load for load in self.loads if load["state"] == "complete")
+        found = (load for load in self.loads if load["state"] in COUNTED)
         at = self.fresh.complete_at if self.fresh else None
         if at is not None:
             found = (load for load in found if load["started_at"] <= at <= load["finished_at"])
         return next(found, None)
+
+    @property
+    def flow_worked(self) -> bool:
+        """Whether the state is the outcome of a dropped file, which says nothing about the flow."""
+        return self.state in ENDED
 
     @property
     def complete_at(self) -> datetime | None:
@@ -97,7 +107,9 @@ def overview(warehouse: Connection, who: Viewer, settings: FlowSettings) -> dict
     mirrors = {table: name for name in names if (table := FLOWS[name].loads)}
     since = datetime.now(UTC) - timedelta(days=DAYS)
     return {
-        "rows": rows,
+        "rows": [row for row in rows if not row.flow.creates],
+        "creations": [row for row in rows if row.flow.creates],
+        "outcomes": outcome_labels("EN"),
         "summary": summary(rows, pending),
         "pending": pending,
         "charts": [chart for name in names for chart in trends.charts(warehouse, name, since, settings)],
@@ -134,14 +146,16 @@ def viewed(health: dict[str, Any], who: Viewer) -> dict[str, Any]:
 
 def summary(rows: list[FlowRow], pending: list[PendingItem]) -> str:
     """Return the headline: the health of the flows and the number of pending items."""
-    tones = [TONES[row.state] for row in rows if row.state != "never"]
-    unhealthy = sum(tone in ("warn", "bad") for tone in tones)
-    if not tones:
+    never = sum(row.state == "never" for row in rows)
+    unhealthy = sum(TONES[row.state] in ("warn", "bad") and not row.flow_worked for row in rows)
+    healthy = len(rows) - never - unhealthy
+    if never == len(rows):
         flows = "No flow ran yet"
-    elif not unhealthy:
+    elif healthy == len(rows):
         flows = "All flows healthy"
     else:
-        flows = f"{unhealthy} of {len(tones)} flows unhealthy"
+        counts = {"unhealthy": unhealthy, "healthy": healthy, "never ran": never}
+        flows = ", ".join(f"{number} {word}" for word, number in counts.items() if number)
     if not pending:
         return flows
     return f"{flows} · {len(pending)} {'action' if len(pending) == 1 else 'actions'} needed"

@@ -21,7 +21,7 @@ from bms_provider.board import files
 from bms_provider.board.flows import FLOWS
 from bms_provider.board.queries import trends
 from bms_provider.board.queries.overview import flow_rows
-from bms_provider.board.texts import file_fault, outcome_labels
+from bms_provider.board.texts import file_fault, of_new_records, outcome_labels
 from bms_warehouse.queries import drops, loads, waiting
 
 MAX_LOADS = 60
@@ -42,13 +42,16 @@ def flow_page(warehouse: Connection, name: str, settings: OnboardingSettings) ->
     """Return the data of a flow's page."""
     flow = FLOWS[name]
     language: Language = "EN"
+    title = flow.title
     if flow.creates:
         language = settings.language_of(REMOTES[flow.creates].resource.inbox)
+        title = of_new_records("title", flow.creates, language)
     since = datetime.now(UTC) - timedelta(days=DAYS)
     quarantined = waiting.quarantined(warehouse, flow.loads, MAX_ROWS) if flow.loads else []
     return {
         "row": flow_rows(warehouse, [name], settings, MAX_LOADS)[0],
-        "charts": trends.charts(warehouse, name, since, settings),
+        "charts": trends.charts(warehouse, name, since, settings, language),
+        "title": title,
         "drops": drops.latest(warehouse, name, flow.creates, limit=MAX_LOADS)
         if flow.creates
         else [],
@@ -82,6 +85,7 @@ def run_page(
         "flow": FLOWS[name],
         "dag_run_id": dag_run_id,
         "many": steps[0]["many"],
+        "outcomes": outcome_labels("EN"),
         "steps": [
             (each, totals.get(each["id"], []), reports.get(files.folder_of(each) or "", []))
             for each in steps
@@ -119,7 +123,7 @@ def plan_page(
     by_action = {action: [row for row in rows if row.action == action] for action in PLANNED}
     return {
         "name": name,
-        "flow": FLOWS[name],
+        "title": of_new_records("title", drop["resource"], asked.language),
         "drop": drop,
         "plan": found,
         "waits": drop["state"] == "open" and found["state"] == "made" and found["asked_at"],
@@ -148,7 +152,7 @@ def drop_page(
     outcomes = [(label, details.get(key, 0)) for key, label in outcome_labels(language).items()]
     found = {
         "name": name,
-        "flow": FLOWS[name],
+        "title": of_new_records("title", drop["resource"], language),
         "drop": drop,
         "claimed": drop["state"] not in UNCLAIMED or drop["started_at"] is not None,
         "on_record": bool(loads.steps(warehouse, name, drop["dag_run_id"], limit=1)),

@@ -7,25 +7,23 @@ from datetime import date, datetime, timedelta
 
 from sqlalchemy import Connection, RowMapping
 
-from bms_flows.runtime.settings import FlowSettings
+from bms_flows.runtime.settings import FlowSettings, Language
+from bms_flows.texts import PAGES
+from bms_provider.board import texts
 from bms_provider.board.charts import Chart, Series
 from bms_provider.board.flows import FLOWS
 from bms_warehouse.queries import drops, trends
 
 MAX_DROPS = 20
-OUTCOMES = {
-    "created": ("Created", "c1"),
-    "adopted": ("Adopted", "c2"),
-    "already_there": ("Already there", "c3"),
-    "rejected": ("Rejected", "c4"),
-    "needs_review": ("Needs review", "c5"),
-    "waiting": ("Waiting", "c6"),
-}
 CHANGES = {"inserted": ("New", "c1"), "changed": ("Changed", "c2"), "missing": ("Missing", "c4")}
 
 
 def charts(
-    warehouse: Connection, name: str, since: datetime, settings: FlowSettings
+    warehouse: Connection,
+    name: str,
+    since: datetime,
+    settings: FlowSettings,
+    language: Language = "EN",
 ) -> list[Chart]:
     """Return the charts of a flow with data since a time, by days in the company's time zone."""
     flow = FLOWS[name]
@@ -37,7 +35,8 @@ def charts(
     if name == "invoice_extraction":
         found = _invoices(warehouse, days)
     elif flow.creates:
-        found = [_drops(drops.latest(warehouse, name, flow.creates, limit=MAX_DROPS), flow.title)]
+        dropped = drops.latest(warehouse, name, flow.creates, limit=MAX_DROPS)
+        found = [_drops(dropped, flow.creates, language)]
     elif flow.loads:
         zone = settings.time_zone.key
         changes = trends.moves_per_day(warehouse, name, flow.last_step or "", since, zone)
@@ -72,10 +71,12 @@ def _by_day(
     return Chart(title, [f"{day:%-d %b}" for day in days], series)
 
 
-def _drops(found: Sequence[RowMapping], title: str) -> Chart:
+def _drops(found: Sequence[RowMapping], resource: str, language: Language) -> Chart:
     concluded = [drop for drop in reversed(found) if drop["details"]]
     series = [
-        Series(label, [drop["details"].get(name) for drop in concluded], kind)
-        for name, (label, kind) in OUTCOMES.items()
+        Series(label, [drop["details"].get(name) for drop in concluded], f"c{number}")
+        for number, (name, label) in enumerate(texts.outcome_labels(language).items(), 1)
     ]
-    return Chart(f"{title}: rows by outcome", [f"Drop {d['id']}" for d in concluded], series)
+    title = texts.of_new_records("outcomes", resource, language)
+    labels = [f"{PAGES['drop'][language]} {drop['id']}" for drop in concluded]
+    return Chart(title, labels, series, language=language)

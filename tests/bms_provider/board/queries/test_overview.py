@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Engine, event, text
 
 from bms_provider.board import warehouse as board_warehouse
+from bms_provider.board.flows import FLOWS
 from tests.bms_provider.board import history
 from tests.bms_provider.board.conftest import Visit
 
@@ -132,6 +133,73 @@ def test_the_overview_of_an_empty_warehouse_states_that_no_flow_ran(visit: Visit
     shown = plain(visit("viewer").get("/bms/").text)
     assert "No flow ran yet" in shown
     assert "Never ran" in shown
+
+
+HEADLINES = [
+    ("", "All flows healthy"),
+    (
+        "delete from bms.step_run where flow not in ('retention', 'reconciliation')",
+        "2 healthy, 8 never ran",
+    ),
+    (
+        """update bms.step_run set state = 'failed', reason = 'x' where flow = 'retention'""",
+        "1 unhealthy, 9 healthy",
+    ),
+    (
+        """delete from bms.step_run where flow = 'service_contract';
+        update bms.step_run set state = 'failed', reason = 'x' where flow in ('retention', 'contact_sync')""",
+        "2 unhealthy, 7 healthy, 1 never ran",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "headline"), HEADLINES)
+def test_the_headline_counts_flows_that_never_ran(
+    visit: Visit, warehouse: Engine, change: str, headline: str
+) -> None:
+    with warehouse.begin() as connection:
+        for flow in FLOWS.values():
+            connection.execute(
+                text("""insert into bms.step_run (flow, dag_run_id, step, state, details, started_at,
+                    finished_at) values (:flow, 'scheduled__1', :step, 'complete', cast(:details as jsonb),
+                    now(), now())"""),
+                {
+                    "flow": flow.dag_id,
+                    "step": flow.last_step,
+                    "details": '{"ending": "refused"}' if flow.creates else None,
+                },
+            )
+        connection.execute(text("update bms.step_run set window_end = current_date"))
+        for statement in filter(None, change.split(";")):
+            connection.execute(text(statement))
+    page = visit("viewer").get("/bms/").text
+    assert re.findall("<h1>(.*)</h1>", page) == [headline]
+
+
+def test_rejected_rows_of_a_drop_are_not_quarantined_and_a_refused_file_is_not_complete(
+    visit: Visit, warehouse: Engine
+) -> None:
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("""insert into bms.step_run (flow, dag_run_id, step, state, rows_read, quarantined, details,
+                started_at, finished_at)
+                values ('contact_creation', 'manual__1', 'conclude', 'complete', 4, 4, cast(:details as jsonb),
+                now(), now())"""),
+            {
+                "details": '{"drop": 1, "ending": "refused", "created": 0, "adopted": 0, "already_there": 0,'
+                ' "rejected": 4, "needs_review": 0, "waiting": 0}'
+            },
+        )
+    client = visit("viewer")
+    row = plain(client.get("/bms/").text.partition('id="creations"')[2].partition("</section>")[0])
+    assert "Quarantined" not in row
+    (shown,) = re.findall("New contacts (.*?) New consultants", row)
+    assert re.fullmatch(r"Refused \d+ \w+ 2\d+, \d\d:\d\d 0 0 0 4 0 0", shown.strip()), shown
+    for page in ("flows/contact_creation", "flows/contact_creation/runs/manual__1"):
+        found = plain(client.get(f"/bms/{page}").text)
+        assert "Complete" not in found, page
+        assert "Quarantined" not in found, page
+    assert re.search("Refuse.* Rejected 4 ", found)
 
 
 def test_the_number_of_queries_does_not_grow_with_the_warehouse(
