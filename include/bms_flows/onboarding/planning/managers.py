@@ -50,7 +50,8 @@ Manager = Numbered | FileRow
 class ManagerCandidate:
     """A record of the service or a row of the file that may be a manager.
 
-    `left_on`: last day of work of a leaver. `creates`: the row is another person than every record.
+    `left_on`: last day of work of a leaver. `deleted`: the service lists the record as deleted.
+    `creates`: the row is another person than every record.
     """
 
     entity: str | None
@@ -58,6 +59,7 @@ class ManagerCandidate:
     email: str | None
     who: Manager | Unnumbered
     left_on: date | None = None
+    deleted: bool = False
     creates: bool = False
 
 
@@ -78,8 +80,9 @@ class Managers:
         if len(named) > 1:
             return Fault("manager_twice", line, field=named[1], details={"other": named[0]})
         [way] = named
-        if way == NUMBER:
-            return Numbered(int(values[NUMBER]))
+        if way == NUMBER:  # of any entity, thus perhaps not listed
+            who = Numbered(int(values[NUMBER]))
+            return Fault("manager_deleted", line, field=way) if who in self._deleted else who
         found = self._find(way, values)
         return Fault(found, line, field=way) if isinstance(found, str) else found
 
@@ -92,7 +95,10 @@ class Managers:
             if found and not here:
                 return "manager_elsewhere"
             found = here
-        best = _best(found)
+        kept = [each for each in found if not each.deleted]
+        if found and not kept:
+            return "manager_deleted"
+        best = _best(kept)
         if len(best) != 1:
             return "manager_ambiguous" if best else "manager_unknown"
         [who] = best
@@ -100,6 +106,10 @@ class Managers:
         if any(e.who == who and e.left_on and (not start or e.left_on < start) for e in found):
             return "manager_left"
         return "manager_without_number" if isinstance(who, Unnumbered) else who
+
+    @cached_property
+    def _deleted(self) -> AbstractSet[Manager | Unnumbered]:
+        return {each.who for each in self.candidates if each.deleted}
 
     @cached_property
     def _by_email(self) -> Mapping[str | None, Sequence[ManagerCandidate]]:
@@ -119,6 +129,7 @@ def candidate_of_record(known: ServiceRecord) -> ManagerCandidate:
         normalize(values.get("business_email")),
         Unnumbered(known.remote_id) if known.number is None else Numbered(known.number),
         left_on=parse_date(str(values["departure_date"])) if values.get("departure_date") else None,
+        deleted=known.deleted,
     )
 
 

@@ -263,6 +263,25 @@ def test_a_manager_elsewhere_or_gone_rejects_the_row(
     assert [fault.code for fault in row.faults] == ([code] if code else [])
 
 
+@pytest.mark.parametrize(
+    ("given", "of_another"),
+    [
+        ({"id_manager": 150}, {"id_manager": 151}),
+        ({"manager_payroll_number": "0050"}, {"manager_payroll_number": "0050"}),
+        ({"manager_email": "b@x.example"}, {"manager_email": "b@x.example"}),
+    ],
+)
+def test_a_deleted_record_is_no_manager(given: dict[str, Any], of_another: dict[str, Any]) -> None:
+    deleted = structs.replace(known(50, business_email="b@x.example"), deleted=True)
+    [row] = planned(PlanningView({}, {}, [deleted]), values(1, **given)).rows
+    assert [fault.code for fault in row.faults] == ["manager_deleted"]
+
+    created_again = structs.replace(known(50, "g2", business_email="b@x.example"), number=151)
+    view = PlanningView({}, {}, [deleted, created_again])
+    [row] = planned(view, values(1, **of_another)).rows
+    assert row.body["id_manager"] == 151
+
+
 def test_a_manager_in_the_service_and_a_new_row_with_one_address_are_ambiguous() -> None:
     view = PlanningView({}, {}, [known(50, business_email="boss@x.example")])
     reporting, _ = planned(
