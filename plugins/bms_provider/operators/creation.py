@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airflow.providers.openlineage.extractors import OperatorLineage
-    from airflow.sdk import Context
+    from airflow.sdk import DAG, Context
     from upath import UPath
 
     from bms.client import Client
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from bms.responses import CreatedId
 
 LITERAL = (
-    "Airflow stores the arguments of a mapped operator with the DAG, and shows them. Give a callable, "
-    "body_path, or the output of another task"
+    "Airflow stores the arguments of a mapped operator and the default_args with the DAG, and shows"
+    " them. Give a callable, body_path, or the output of another task"
 )
 
 Body: TypeAlias = Mapping[str, Any] | Callable[["Context"], Mapping[str, Any]] | XComArg
@@ -76,6 +76,7 @@ class BmsCreateOperator(BmsOperator):
         self, *, body: Body | None = None, body_path: str | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**{"retries": 0, **kwargs})
+        _refuse("default_args", literal=_has_default(self.get_dag()))
         if (body is None) == (body_path is None):
             raise ValueError("give either body or body_path")
         if callable(body) and not _takes_one_argument(body):
@@ -90,7 +91,7 @@ class BmsCreateOperator(BmsOperator):
         body = kwargs.get("body")
         if any(XComArg.iter_xcom_references(body)):
             raise ValueError("partial() takes no XComArg as body: give it to expand()")
-        _refuse("partial", literal=body is not None and not callable(body))
+        _refuse("partial()", literal=body is not None and not callable(body))
         return _Partial(super().partial(**{"retries": 0, **kwargs}))
 
     @cached_property
@@ -175,16 +176,17 @@ class _Partial:
 
     def __init__(self, partial: Any) -> None:
         self._partial = partial
+        self._refuse("default_args", literal=_has_default(partial.kwargs["dag"]))
 
     def expand(self, **mapped: Any) -> Any:
         """Expand the operator; raise `ValueError` for literal bodies."""
-        self._refuse("expand", literal=not isinstance(mapped.get("body"), XComArg | None))
+        self._refuse("expand()", literal=not isinstance(mapped.get("body"), XComArg | None))
         return self._partial.expand(**mapped)
 
     def expand_kwargs(self, kwargs: Any, **strict: Any) -> Any:
         """Expand the operator; raise `ValueError` for literal bodies."""
         literal = not isinstance(kwargs, XComArg) and any("body" in each for each in kwargs)
-        self._refuse("expand_kwargs", literal=literal)
+        self._refuse("expand_kwargs()", literal=literal)
         return self._partial.expand_kwargs(kwargs, **strict)
 
     def _refuse(self, method: str, *, literal: bool) -> None:
@@ -193,9 +195,14 @@ class _Partial:
         _refuse(method, literal=literal)
 
 
+def _has_default(dag: DAG | None) -> bool:
+    body = dag.default_args.get("body") if dag else None
+    return body is not None and not callable(body)
+
+
 def _refuse(method: str, *, literal: bool) -> None:
     if literal:
-        raise ValueError(f"{method}() takes no literal body: {LITERAL}")
+        raise ValueError(f"{method} takes no literal body: {LITERAL}")
 
 
 def _takes_one_argument(function: Callable[..., Any]) -> bool:

@@ -267,11 +267,13 @@ def test_the_task_of_an_xcomarg_is_upstream() -> None:
             BmsCreateContactOperator.partial(task_id="partial", body=bodies)
 
 
-def test_a_mapped_operator_takes_no_literal_body() -> None:
-    """Airflow would store it with the DAG."""
+def test_a_body_that_airflow_would_store_with_the_dag_is_refused() -> None:
     body = {"last_name": "Lefèvre"}
     whole = BmsCreateContactOperator.partial
+    by_default = DAG("d", schedule=None, default_args={"body": body})
     for mapped in (
+        lambda: BmsCreateContactOperator(task_id="t", dag=by_default),
+        lambda: whole(task_id="t", dag=by_default),
         lambda: whole(task_id="t", body=body),
         lambda: whole(task_id="t").expand(body=[body]),
         lambda: whole(task_id="t").expand_kwargs([{"body": body}]),
