@@ -163,6 +163,8 @@ def is_loopback(host: str) -> bool:
 def _context_trusting(ca: str | None) -> ssl.SSLContext:
     """Return a context that trusts a CA file or folder, or the system's CAs for None."""
     folder = ca is not None and Path(ca).is_dir()
+    if folder and not any(Path(ca or "").glob("[0-9a-f]*.[0-9]")):  # as `openssl rehash` names them
+        raise ValueError("no hashed certificates")
     return ssl.create_default_context(cafile=None if folder else ca, capath=ca if folder else None)
 
 

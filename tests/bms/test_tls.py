@@ -77,7 +77,7 @@ def files(tmp_path: Path, certificate: Path) -> Path:
 
 
 @pytest.mark.parametrize("setting", ["verify", "cert"])
-@pytest.mark.parametrize("name", ["absent.pem", "canary.pem", "\0canary", "canary" * 60])
+@pytest.mark.parametrize("name", ["absent.pem", "canary.pem", "\0canary", "canary" * 60, "."])
 async def test_an_unusable_tls_file_raises_with_its_setting_and_without_its_content(
     open_transport: Any, fake: FakeService, files: Path, setting: str, name: str
 ) -> None:
@@ -89,6 +89,14 @@ async def test_an_unusable_tls_file_raises_with_its_setting_and_without_its_cont
     assert "canary" not in str(caught.value)
     unusable = "names no usable PEM file; the log of this process has the reason"
     assert str(caught.value) == f"{setting} {unusable}", "the same for absent and present files"
+
+
+def test_a_folder_of_hashed_certificates_is_trusted(
+    fake: FakeService, tmp_path: Path, certificate: Path
+) -> None:
+    (tmp_path / "5ed36f99.0").write_bytes(certificate.read_bytes())
+    given = fake.settings(base_url="https://127.0.0.1:9", verify=str(tmp_path))
+    assert isinstance(given.tls_context(), ssl.SSLContext)
 
 
 async def test_an_encrypted_key_raises_without_a_password_prompt(
