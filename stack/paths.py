@@ -59,9 +59,9 @@ class StackPaths:
         """Create the folders; those that hold secrets, logs or rows are for their owner alone.
 
         Others can enter `.local` itself but not list it: the database server of a root user runs
-        as another user and must pass through it. A folder that existed before keeps its mode.
+        as another user and must pass through it. Another folder that existed before keeps its mode.
         """
-        own = not self.local.exists() or self.secrets.exists()
+        own = self.local == self.root / ".local" or not self.local.exists() or self.secrets.exists()
         self.local.mkdir(parents=True, exist_ok=True)
         if own:
             self.local.chmod(0o711)

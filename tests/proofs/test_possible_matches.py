@@ -15,7 +15,7 @@ LEAST = {
     "another mobile phone": 0.94,
     "another number, address and mobile phone": 0.5,
 }
-"""Least recall; docs/decisions/who-is-the-same.md has the measured one."""
+"""Least recall; proofs/results/possible_matches.md has the measured one."""
 
 
 @pytest.mark.parametrize("resource", RESOURCES)

@@ -1,4 +1,4 @@
-"""Proof of the self-audit: detected seeded faults and false alarms; docs/audit.md has the figures."""
+"""Proof of the audit: detected seeded faults and false alarms; docs/proof.md has the figures."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def test_seeded_bugs_are_found(sandbox: Sandbox, auditor: Auditor) -> None:
         if code not in found.get(resource, {}):
             missed.append(bug)
         assert set(found) <= {resource}, (bug, found)
-    print("\n" + "\n".join(lines))  # noqa: T201 -- the table of docs/audit.md
+    print("\n" + "\n".join(lines))  # noqa: T201 -- the table of docs/proof.md
     assert missed == []
 
 
@@ -90,7 +90,7 @@ def test_clean_audits_raise_no_alarm(sandbox: Sandbox, auditor: Auditor) -> None
             )
             changed, rows = changed + more, rows + compared
         assert auditor.ringing() == set()
-    print(  # noqa: T201 -- the table of docs/audit.md
+    print(  # noqa: T201 -- the table of docs/proof.md
         f"\n{runs} audits, {rows} rows compared, {changes} changes meanwhile, {changed} rows seen "
         f"changed, {min(requests)} to {max(requests)} requests, no difference reported"
     )

@@ -85,7 +85,7 @@ async def test_never_wrong_in_any_dialect(
         assert wrong(found, dialect) == {}, reading
         known.update(name for name, each in found.items() if each.known)
         unknown.update(name for name, each in found.items() if not each.known)
-    print(f"\n{len(readings())} dialects")  # noqa: T201 -- the table of docs/audit.md
+    print(f"\n{len(readings())} dialects")  # noqa: T201 -- the table of docs/proof.md
     for name in sorted({*known, *unknown}):
         print(f"| `{name}` | {known[name]} | {unknown[name]} |")  # noqa: T201
 
