@@ -71,7 +71,8 @@ def test_a_failed_task_sends_one_alarm_and_one_recovery(
     starts = (
         "Since:",
         "What it means:",
-        "Try first:",
+        "Can it wait until morning: Yes",
+        "What to do: Ask the administrator of the service to grant",
         f"Run: {stack.url}/dags/{DAG}/runs/",
         "Runb",
     )

@@ -17,7 +17,7 @@ from bms_flows.runtime.checks import Finding, judge
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.profile import Profile
 from bms_flows.runtime.step_log import RowCounts
-from bms_flows.texts import MIRROR_REASONS
+from bms_flows.texts import ALARMS, MANY_GONE
 from bms_warehouse import loads, mirrors, tables
 from bms_warehouse.database import clock
 from bms_warehouse.locks import serialize
@@ -75,9 +75,9 @@ class MirrorOutcome:
             return "\n".join([held, *(str(each) for each in self.findings), ACCEPT])
         if self.state == "complete":
             return None
-        message = MIRROR_REASONS["unstable" if not self.agreed else "many_gone"]
+        message = MANY_GONE if self.agreed else ALARMS["unstable"]
         many = f" Missing: {self.excess}." if self.excess else ""
-        return f"{message.meaning}{many} {message.remedy}"
+        return f"{message.meaning}{many} {message.do}"
 
     @property
     def summary(self) -> str:

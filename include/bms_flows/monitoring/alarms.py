@@ -15,7 +15,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows.catalog import FLOWS
 from bms_flows.runtime.notice import Links, NotDelivered, Notice, Send
-from bms_flows.texts import ALARMS
+from bms_flows.texts import ALARMS, ERRORS_OF_TASKS, Section
 from bms_warehouse.tables import alarm
 
 ELAPSED: Final = frozenset({"late", "overdue"})
@@ -219,7 +219,7 @@ def notice(found: Alarm, links: Links) -> Notice:
                 *run,
             ),
         )
-    reason = ALARMS[found.code]
+    code, section = section_of(found)
     flow = FLOWS.get(found.subject)
     impact = [flow.freshness.impact] if flow and flow.freshness else []
     return Notice(
@@ -227,12 +227,19 @@ def notice(found: Alarm, links: Links) -> Notice:
         (
             found.detail,
             f"Since: {links.time(found.since)}",
-            f"What it means: {' '.join([reason.meaning, *impact])}",
-            f"Try first: {reason.remedy}",
+            f"What it means: {' '.join([section.meaning, *impact])}",
+            f"Can it wait until morning: {section.wait}",
+            f"What to do: {section.do}",
             *run,
-            f"Runbook: {links.section(found.code)}",
+            f"Runbook: {links.section(code)}",
         ),
     )
+
+
+def section_of(found: Alarm) -> tuple[str, Section]:
+    """Return code and section of the runbook on an alarm: its error's, if the runbook has one. Pure."""
+    known = (code for code in found.aspects if code in ERRORS_OF_TASKS)
+    return next(((code, ERRORS_OF_TASKS[code]) for code in known), (found.code, ALARMS[found.code]))
 
 
 def span(length: timedelta) -> str:

@@ -6,7 +6,9 @@ from sqlalchemy import Connection, select
 
 from bms_flows.catalog import FLOWS
 from bms_flows.monitoring import alarms, causes, drop_alarms
+from bms_flows.monitoring.alarms import Extent
 from bms_flows.runtime.checks import LoadHeld
+from bms_flows.texts import ERRORS_OF_TASKS
 from bms_warehouse.tables import step_run
 
 
@@ -32,7 +34,7 @@ def raise_alarm(connection: Connection, task: FailedTask) -> None:
         detail=causes.describe(held) if held else _describe(connection, task),
         flow=task.flow,
         dag_run_id=task.dag_run_id,
-        extent=causes.extent(held),
+        extent=causes.extent(held) if held else Extent(ERRORS_OF_TASKS.keys() & {task.error}),
     )
 
 

@@ -14,6 +14,7 @@ from bms_flows.monitoring.causes import HeldLoad
 from bms_flows.monitoring.freshness import BY_SEVERITY, Freshness, read_freshness
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings
+from bms_flows.texts import ERRORS_OF_TASKS
 from bms_warehouse.tables import step_run
 
 
@@ -33,7 +34,7 @@ def check_targets(
         # A later night does not read the days of a held backfill.
         held = causes.held_loads(connection, freshness.flow)
         if freshness.alarming or held:
-            _raise(connection, freshness, held, links)
+            _raise(connection, freshness, held, links, open_alarms.get(flow))
         elif (alarm := open_alarms.get(flow)) and is_over(freshness, alarm) and not failed(alarm):
             alarms.recover(connection, flow)
     for alarm in open_alarms.values():
@@ -82,20 +83,26 @@ def describe(freshness: Freshness, links: Links) -> str:
 
 
 def _raise(
-    connection: Connection, freshness: Freshness, held: list[HeldLoad], links: Links
+    connection: Connection,
+    freshness: Freshness,
+    held: list[HeldLoad],
+    links: Links,
+    before: Alarm | None,
 ) -> None:
     worst = max(freshness.alarming, key=lambda each: BY_SEVERITY.index(each.state), default=None)
     late = {f"entity {e.id_entity} late" for e in freshness.late if e.id_entity is not None}
     extent = causes.extent(held)
+    code = worst.state if worst else "suspect"
+    errors = {*before.aspects} & ERRORS_OF_TASKS.keys() if before and code == "failed" else set()
     alarms.raise_(
         connection,
-        worst.state if worst else "suspect",
+        code,
         freshness.flow.dag_id,
         detail=" ".join([describe(freshness, links), *([causes.describe(held)] if held else [])]),
         flow=freshness.flow.dag_id,
         dag_run_id=worst.dag_run_id if worst else None,
         since=freshness.since,
-        extent=Extent({*extent.aspects, *late}, extent.size),
+        extent=Extent({*extent.aspects, *late, *errors}, extent.size),
     )
 
 

@@ -87,11 +87,12 @@ class OutageFile:
         """Notify the outage once."""
         if self._file.exists():
             return
-        reason = ALARMS[UNREACHABLE]
+        section = ALARMS[UNREACHABLE]
         lines = (
             f"Since: {links.time(now)}",
-            f"What it means: {reason.meaning}",
-            f"Try first: {reason.remedy}",
+            f"What it means: {section.meaning}",
+            f"Can it wait until morning: {section.wait}",
+            f"What to do: {section.do}",
             f"Runbook: {links.section(UNREACHABLE)}",
         )
         send(Notice(f"Alarm: warehouse ({UNREACHABLE})", lines))

@@ -136,8 +136,8 @@ class Finding:
     measure: str | None = None
 
     def __str__(self) -> str:
-        reason = VIOLATIONS[self.code]
-        return f"{self.code} ({self.where}): {reason.meaning} {reason.remedy}"
+        section = VIOLATIONS[self.code]
+        return f"{self.code} ({self.where}): {section.happened} {section.do}"
 
 
 def judge(profile: Profile, earlier: Sequence[StoredProfile]) -> list[Finding]:

@@ -107,7 +107,7 @@ class Links:
 
     def section(self, code: str) -> str:
         """Return the address of a code's section in the runbook."""
-        return f"{self.runbook}#{code}"
+        return f"{self.runbook}#{code.lower()}"
 
     def time(self, at: datetime) -> str:
         """Return a moment in the company's zone, with the zone's name."""

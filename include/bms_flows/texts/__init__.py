@@ -24,7 +24,32 @@ class Reason(NamedTuple):
     remedy: str
 
 
-Reasons = Mapping[str, Reason]
+class Section(NamedTuple):
+    """Section of the runbook on a code: what happened, what it means, can it wait, what to do."""
+
+    happened: str
+    means: str
+    wait: str
+    """Yes or No, and why."""
+    do: str
+
+    @property
+    def can_wait(self) -> bool:
+        """Whether the problem can wait until morning."""
+        return self.wait.startswith("Yes")
+
+    @property
+    def severity(self) -> str:
+        """The severity, as alarms, board and `bms` show it."""
+        return "can wait until morning" if self.can_wait else "act now"
+
+    @property
+    def meaning(self) -> str:
+        """What happened, and what it means."""
+        return f"{self.happened} {self.means}"
+
+
+Sections = Mapping[str, Section]
 BilingualReasons = Mapping[str, Mapping[Language, Reason]]
 Sentences = Mapping[str, Mapping[Language, str]]
 Plurals = Mapping[str, Mapping[Language, tuple[str, str]]]
@@ -94,12 +119,30 @@ APPROVAL: Final[Sentences] = _DROPS["approval"]
 REQUEST: Final[Mapping[str, Mapping[Language, Any]]] = _DROPS["request"]
 DIFFERENCE: Final[Sentences] = _DROPS["difference"]
 
-_REASONS: Final = _read("reasons.toml")
-VIOLATIONS: Final[Reasons] = _REASONS["violations"]
-ROW_FAULTS: Final[Reasons] = _REASONS["row_faults"]
-MIRROR_REASONS: Final[Reasons] = _REASONS["mirrors"]
-ALARMS: Final[Reasons] = _REASONS["alarms"]
-AUDIT_REASONS: Final[Reasons] = _REASONS["audit"]
+
+def _sections() -> dict[str, dict[str, Section]]:
+    """Return the groups of the runbook; `every` gives what a code of its group lacks."""
+    groups = tomllib.loads(files(__name__).joinpath("runbook.toml").read_text("utf-8"))
+    shared = {group: codes.pop("every", {}) for group, codes in groups.items()}
+    return {
+        group: {code: Section(**{**shared[group], **texts}) for code, texts in codes.items()}
+        for group, codes in groups.items()
+    }
+
+
+RUNBOOK: Final[Mapping[str, Sections]] = _sections()
+"""Sections of the runbook by group, in the order of `docs/runbook.md`."""
+ALARMS: Final = RUNBOOK["alarms"]
+ERRORS_OF_TASKS: Final = RUNBOOK["errors"]
+"""By type of the error with which a task failed."""
+VIOLATIONS: Final = RUNBOOK["violations"]
+MANY_GONE: Final = RUNBOOK["lists"]["many_gone"]
+AUDIT_REASONS: Final = RUNBOOK["audit"]
+ROW_FAULTS: Final = RUNBOOK["row_faults"]
+SECTIONS: Final[Sections] = {
+    code: each for group in RUNBOOK.values() for code, each in group.items()
+}
+"""Every section by code."""
 
 _BOARD: Final = _read("board.toml")
 STATES: Final[BilingualReasons] = _BOARD["states"]

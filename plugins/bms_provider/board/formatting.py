@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
+
+from markupsafe import Markup, escape
 
 from bms_flows.texts import PAGES
 
@@ -26,6 +29,7 @@ FILTERS = (
     "milliseconds",
     "moment",
     "number",
+    "prose",
     "size",
 )
 """Functions of this module that templates use as filters."""
@@ -94,3 +98,8 @@ def moment(at: datetime, zone: ZoneInfo, months: Sequence[str] = ENGLISH_MONTHS)
     """Return a date and time in a time zone; `months` are the names of the months."""
     local = at.astimezone(zone)
     return f"{local.day} {months[local.month - 1]} {local:%Y, %H:%M}"
+
+
+def prose(text: str) -> Markup:
+    """Return a text of the runbook as HTML: what is in backticks is code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped

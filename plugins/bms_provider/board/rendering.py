@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.reporting.approval_request import reason_text
 from bms_flows.runtime.settings import FlowSettings
-from bms_flows.texts import AUDIT_REASONS, PLAN_PAGE, ROW_FAULTS, VIOLATIONS, WITHDRAWN
+from bms_flows.texts import PLAN_PAGE, SECTIONS, WITHDRAWN
 from bms_provider.board import charts, formatting, states
 from bms_provider.board import texts as board_texts
 from bms_provider.board.links import Links
@@ -33,7 +33,7 @@ TEMPLATES.globals.update(
     gauge=charts.gauge,
     WITHDRAWN=WITHDRAWN,
     PLAN_PAGE=PLAN_PAGE,
-    REASONS={**ROW_FAULTS, **VIOLATIONS, **AUDIT_REASONS},
+    SECTIONS=SECTIONS,
 )
 
 

@@ -43,14 +43,16 @@ Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
 
 RUNBOOK = {
     "Alarms": texts.ALARMS,
+    "Errors of tasks": texts.ERRORS_OF_TASKS,
+    "Upgrades and alarms": texts.RUNBOOK["situations"],
     "Failed checks of invoices": texts.VIOLATIONS,
-    "Failed checks of lists": {"many_gone": texts.MIRROR_REASONS["many_gone"]},
+    "Failed checks of lists": texts.RUNBOOK["lists"],
     "Findings of the audit": texts.AUDIT_REASONS,
     "Rows in quarantine": texts.ROW_FAULTS,
     "Files that wait": {code: text["EN"] for code, text in texts.WAITING.items()},
     "Drops that were withdrawn": {code: text["EN"] for code, text in texts.WITHDRAWN.items()},
 }
-"""Reason codes by group, in the order of docs/runbook.md."""
+"""Codes by group, in the order of docs/runbook.md."""
 
 HEADERS = {
     # Scripts can read Airflow's session cookie, so the browser may run the board's script only.

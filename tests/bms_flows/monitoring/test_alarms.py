@@ -241,10 +241,10 @@ def test_a_message_contains_detail_start_meaning_remedy_and_links(
         "Contacts: the last complete load ended at noon.",
         "Since: 2026-03-31 12:05 UTC",
         (
-            "What it means: No complete load within the freshness target: the data are older than they "
-            "should be. Contacts are out of date; new contacts are missing."
+            f"What it means: {ALARMS['late'].meaning} Contacts are out of date; new contacts are missing."
         ),
-        f"Try first: {ALARMS['late'].remedy}",
+        f"Can it wait until morning: {ALARMS['late'].wait}",
+        f"What to do: {ALARMS['late'].do}",
         (
             "Run: https://airflow.example.com/dags/contact_sync/runs/"
             "scheduled__2026-03-31T10%3A05%3A00%2B00%3A00"
