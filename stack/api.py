@@ -107,7 +107,8 @@ class AirflowApi:
     def approve(self, dag_id: str, run_id: str, task_id: str) -> None:
         """Approve what a task asks for."""
         path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/-1/hitlDetails"
-        self._send("PATCH", path, {"chosen_options": ["Approve"], "params_input": {}})
+        approve = self._send("GET", path)["options"][0]
+        self._send("PATCH", path, {"chosen_options": [approve], "params_input": {}})
 
     def _list(self, path: str, key: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []

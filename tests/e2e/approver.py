@@ -64,7 +64,7 @@ def approve(page: Page, airflow: Airflow, run: str, server: MailServer) -> Seen:
 
     page.goto(request)
     with page.expect_response(re.compile("hitlDetails$")) as answered:
-        page.get_by_role("button", name="Approve", exact=True).click()
+        page.get_by_role("button", name="Approuver", exact=True).click()
     assert answered.value.ok, answered.value.text()
     page.set_viewport_size({"width": 1280, "height": 800})
     return Seen(mail["Subject"], _body(mail), question, plan)

@@ -16,7 +16,7 @@ from tests.e2e.canaries import PLANTED, drop, sandbox_of, secrets_of, stored_in_
 DAG = "employee_onboarding"
 ASKED_FOR = 4.0
 """Seconds before an answer: one that overtakes the task's way into waiting costs a retry."""
-ANSWERS = {"approved": "Approve", "rejected": "Reject"}
+ANSWERS = {"approved": "Approuver", "rejected": "Rejeter"}
 NUMBERS = {"approved": 851, "rejected": 852, "failed": 853}
 
 pytestmark = pytest.mark.prove
@@ -67,7 +67,7 @@ class Playing:
         runs = {kind: run_of(self.stack, kind) for kind in kinds}
         for kind, run in runs.items():
             if run and self.airflow.runs(DAG).get(run) == "running":
-                self._answer(run, ANSWERS.get(kind, "Approve"))
+                self._answer(run, ANSWERS.get(kind, "Approuver"))
         return all(self.airflow.runs(DAG).get(run or "") in DONE for run in runs.values())
 
     def _answer(self, run: str, choice: str) -> None:

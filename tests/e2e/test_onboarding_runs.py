@@ -36,7 +36,7 @@ DROPS = {
     "unanswered": HEADER + rows("unanswered", 3),
     "few": HEADER + rows("few", 1),
 }
-ANSWERS = {"approved": "Approve", "rejected": "Reject"}
+ANSWERS = {"approved": "Approuver", "rejected": "Rejeter"}
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +156,7 @@ def test_a_refused_plan_can_be_approved_later(
         ).fetchone()
     assert number is not None
     run = airflow.trigger(DAG, drop=number[0])
-    ANSWERS["rejected"] = "Approve"
+    ANSWERS["rejected"] = "Approuver"
     until(lambda: drops.ended() and airflow.runs(DAG)[run] in DONE, lambda: airflow.runs(DAG))
     assert airflow.runs(DAG)[run] == "success"
     assert drops.outcome("rejected")["created"] == 3

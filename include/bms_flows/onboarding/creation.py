@@ -27,7 +27,7 @@ from bms_flows.onboarding.planning.matching import (
 from bms_flows.onboarding.planning.plan import Action, Plan, PlanInputs, PlannedRow
 from bms_flows.onboarding.planning.planner import make
 from bms_flows.onboarding.planning.rules import Rules
-from bms_flows.onboarding.reading.sheet import LastLine, Sheet
+from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.approval_request import reason_text
 from bms_flows.onboarding.reporting.differences import ComparedContact, compare_rows
 from bms_flows.onboarding.reporting.duplicates import DuplicateFinding, find_duplicates
@@ -50,6 +50,8 @@ from bms_flows.onboarding.sending.verify import verify
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import MAX_MAPPED_TASKS
 from bms_warehouse.locks import Busy
+from bms_warehouse.queries.records import codes_in_use
+from bms_warehouse.tables import MIRROR_TABLES
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ class Proposal:
     def text(self) -> str:
         """Return the plan for logs: its id, counts, and why it needs approval or not."""
         counts = ", ".join(f"{name} {count}" for name, count in self.plan.counts.items())
-        why = "; ".join(reason_text(each, "EN") for each in self.decision.reasons)
+        resource, reasons = self.plan.resource, self.decision.reasons
+        why = "; ".join(reason_text(each, "EN", resource) for each in reasons)
         return f"plan {self.plan.id[:12]}: {counts}. Approval: {why}."
 
 
@@ -128,7 +131,7 @@ class Creation:
         plan = make(sheet, self.resource, self.identity, self.rules, view)
         findings = await find_duplicates(self.ledger, self.identity, view.shown)
         await snapshots.save(snapshot, view.matched_ids)
-        decision = await self._decide(plan, sheet.truncated_at, by_setting=not dry_run)
+        decision = await self._decide(plan, sheet, by_setting=not dry_run)
         if decision.ask and not dry_run:
             await self._request(plan, decision, began)
         return Proposal(plan, decision, tuple(findings))
@@ -155,7 +158,7 @@ class Creation:
             plan = make(sheet, self.resource, self.identity, self.rules, view)
             if plan.id != plan_id:
                 by_setting = str(approved.decided_by).startswith(approval.SETTING)
-                decision = await self._decide(plan, sheet.truncated_at, by_setting=by_setting)
+                decision = await self._decide(plan, sheet, by_setting=by_setting)
                 if not plan.within(approved.creates) and (decision.ask or not by_setting):
                     changes = changes_since_approval(approved.creates, plan)
                     decision = replace(decision, ask=True, reasons=changes)
@@ -227,9 +230,9 @@ class Creation:
         return Applier(self.ledger, self.remote, self.settings)
 
     async def _decide(
-        self, plan: Plan, truncated_at: LastLine | None, *, by_setting: bool
+        self, plan: Plan, sheet: Sheet | None, *, by_setting: bool
     ) -> ApprovalDecision:
-        policy = approval.Policy(self.settings, self.rules.plan, self.today, truncated_at)
+        policy = approval.Policy(self.settings, self.rules.plan, self.today, sheet)
         return await asyncio.to_thread(
             approval.decide, self.warehouse, self.drop_id, plan, policy, by_setting=by_setting
         )
@@ -261,7 +264,10 @@ class Creation:
         if identity.scope is not None:
             scopes = scopes_of(identity, sheet)
             unknown_scopes = frozenset(each for each in scopes if str(each) not in snapshot.lists)
-            names = [str(scope) for scope in scopes - unknown_scopes]
+            valid = {
+                identity.scope_of(row.values) for row in sheet.rows if not sheet.faults_of(row)
+            }
+            names = [str(scope) for scope in valid & scopes - unknown_scopes]
         listed = [snapshot.lists[name].rows for name in names]
         headcount = len({i for fingerprints in listed for i in fingerprints})
         # A resource without scopes has several lists of the same records.
@@ -270,7 +276,7 @@ class Creation:
         since = snapshot.taken_at - transitions.EMPTY_LOOKUPS * self.settings.settle
         entries = await with_managers(self.ledger, keys_of(sheet, identity))
         match_keys = match_keys_of(sheet, identity)
-        in_flight, matched = await asyncio.to_thread(self._earlier, since, match_keys)
+        in_flight, matched, codes = await asyncio.to_thread(self._stored, since, match_keys)
         view = PlanningView(
             entries,
             in_flight,
@@ -281,6 +287,7 @@ class Creation:
             drop_id=self.drop_id,
             headcount=headcount,
             empty_scopes=sum(not part for part in parts),
+            codes=codes,
             contains=snapshot.contains,
         )
         wanted = sorted(records_to_read(sheet, self.resource, identity, view))
@@ -288,13 +295,17 @@ class Creation:
         found = {i: record for i, record in zip(wanted, records, strict=True) if record is not None}
         return replace(view, records=found)
 
-    def _earlier(
+    def _stored(
         self, since: datetime, match_keys: Collection[str]
-    ) -> tuple[dict[str, Collection[str]], dict[str, str]]:
-        """Return the rows in flight since `since`, and the records that earlier drops matched."""
+    ) -> tuple[dict[str, Collection[str]], dict[str, str], dict[str, Collection[str]]]:
+        """Return the rows in flight since `since`, the records that earlier drops matched, and the codes in use."""
+        name = self.resource.name
         with self.warehouse.connect() as connection:
-            matched = entering.matched_ids(connection, self.resource.name, match_keys)
-            return entering.rows_in_flight(connection, self.identity, since), matched
+            return (
+                entering.rows_in_flight(connection, self.identity, since),
+                entering.matched_ids(connection, name, match_keys),
+                codes_in_use(connection, MIRROR_TABLES[name].current, self.resource.codes),
+            )
 
     def _enter(
         self, plan: Plan, view: PlanningView, match_keys: Collection[str], snapshot_id: int

@@ -30,7 +30,7 @@ class Fault:
 
     def reason(self, language: Language) -> str:
         """Return what is wrong."""
-        details = dict(self.details)
+        details = {"line": self.line, "nearest": "", **self.details}
         if language == "FR":
             details |= {
                 name: FRENCH_WORDS.get(str(value), value)

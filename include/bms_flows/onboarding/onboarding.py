@@ -332,6 +332,10 @@ class Onboarding:
                         "plan": plan_id,
                         "report": name,
                         "file_faults": sheet.file_reasons,
+                        "file_notes": [
+                            {"code": each.code, "line": each.line, "details": dict(each.details)}
+                            for each in sheet.notes
+                        ],
                         **ended,
                     },
                 )
@@ -363,7 +367,12 @@ class Onboarding:
         users = list(self.settings.approvers.get(self.inbox.resource.inbox, ()))
         return {
             **manifest,
-            "question": {"subject": asked.subject, "body": asked.body, "users": users},
+            "question": {
+                "subject": asked.subject,
+                "body": asked.body,
+                "options": asked.options,
+                "users": users,
+            },
         }
 
 

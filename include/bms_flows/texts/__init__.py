@@ -96,8 +96,8 @@ def _text(
 
 
 _FAULTS: Final = _read("faults.toml")
-READING_FAULTS: Final[BilingualReasons] = _FAULTS["file"] | _FAULTS["cell"]
-"""Faults that reading a dropped file finds."""
+READING_FAULTS: Final[BilingualReasons] = _FAULTS["file"] | _FAULTS["note"] | _FAULTS["cell"]
+"""Faults that reading a dropped file finds, and notes of what it leaves out."""
 CREATION_FAULTS: Final[BilingualReasons] = _FAULTS["row"] | _FAULTS["unsettled"]
 """Why a row is rejected, waits or needs a review."""
 FAULTS: Final[BilingualReasons] = {**READING_FAULTS, **CREATION_FAULTS}
@@ -116,6 +116,7 @@ RECORDS: Final[Plurals] = _DROPS["records"]
 PLANNED: Final[Plurals] = _DROPS["planned"]
 APPROVAL: Final[Sentences] = _DROPS["approval"]
 """Why a plan needs approval, or does not."""
+HEADCOUNT: Final[Sentences] = _DROPS["headcount"]
 REQUEST: Final[Mapping[str, Mapping[Language, Any]]] = _DROPS["request"]
 DIFFERENCE: Final[Sentences] = _DROPS["difference"]
 

@@ -1,12 +1,26 @@
-"""Fingerprints of tables and summaries of runs, for tests and the stack's output."""
+"""Codes of mirrored records; fingerprints of tables and summaries of runs, for tests and the stack's output."""
 
 import hashlib
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from sqlalchemy import Connection, Table, func, select
 
 from bms_warehouse import loads
 from bms_warehouse.tables import control_total, step_run
+
+
+def codes_in_use(
+    connection: Connection, table: Table, columns: Iterable[str]
+) -> dict[str, Collection[str]]:
+    """Return the values that records have in each of `columns`, as texts."""
+    return {
+        name: frozenset(
+            map(str, connection.scalars(select(table.c[name]).where(~table.c.deleted).distinct()))
+        )
+        - {"None", ""}
+        for name in columns
+    }
 
 
 def fingerprint(connection: Connection, table: Table) -> str:

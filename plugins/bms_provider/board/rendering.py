@@ -25,8 +25,8 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.filters.update({name: getattr(formatting, name) for name in formatting.FILTERS})
-TEMPLATES.filters["reason"] = lambda stored, language: reason_text(
-    ApprovalReason(**stored), language
+TEMPLATES.filters["reason"] = lambda stored, language, resource: reason_text(
+    ApprovalReason(**stored), language, resource
 )
 TEMPLATES.filters["row_reason"] = board_texts.row_reason
 TEMPLATES.globals.update(

@@ -34,7 +34,7 @@ def file_fault(stored: Mapping[str, Any], language: Language) -> tuple[str, str]
     """Return what is wrong with a whole file, and what to do; the code if another version stored it."""
     if stored["code"] not in FAULTS:
         return stored["code"], ""
-    fault = Fault(stored["code"], None, details=stored["details"])
+    fault = Fault(stored["code"], stored.get("line"), details=stored["details"])
     return fault.reason(language), fault.hint(language)
 
 
@@ -42,5 +42,5 @@ def row_reason(code: str | None, language: Language) -> str:
     """Return why a row is unfinished: the sentence, or the code if its sentence needs details."""
     if code is None or code not in FAULTS:
         return code or ""
-    text = FAULTS[code][language].meaning
+    text = FAULTS[code][language].meaning.replace("{nearest}", "")
     return code if "{" in text else text

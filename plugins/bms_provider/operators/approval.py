@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 APPROVE, REJECT = "Approve", "Reject"
+"""The answers, where the proposal names none."""
 NO_ANSWER = "no answer in time"
 """Recorded in place of the approver when the request expires."""
 
@@ -23,8 +24,8 @@ class BmsApprovePlanOperator(HITLOperator):
     successfully, so that the run continues.
 
     :param proposal: return value of a planning task (templated): ``drop``, ``plan``, ``ask`` and, if
-        approval is needed, ``question`` with ``subject``, ``body``, and ``users``, the ids of the users
-        who may answer (empty: all who may edit the DAG). Subject and body hold figures, no personal
+        approval is needed, ``question`` with ``subject``, ``body``, ``options`` (the words for approve and
+        reject), and ``users``, the ids of the users who may answer (empty: all who may edit the DAG). Subject and body hold figures, no personal
         data: every user who may view the DAG can read them.
     :param response_timeout: time to answer; the plan is rejected when it expires.
     :return: to XCom: ``plan``, ``approved`` (None if no approval was required) and ``who``.
@@ -37,8 +38,7 @@ class BmsApprovePlanOperator(HITLOperator):
     ) -> None:
         super().__init__(
             subject="Approve the planned creations",
-            options=[APPROVE, REJECT],
-            defaults=[REJECT],
+            options=[APPROVE, REJECT],  # no default: Airflow would highlight its button alone
             response_timeout=response_timeout,
             **kwargs,
         )
@@ -50,16 +50,23 @@ class BmsApprovePlanOperator(HITLOperator):
             return {"plan": (self.proposal or {}).get("plan"), "approved": None, "who": None}
         self.subject = self.proposal["question"]["subject"]
         self.body = self.proposal["question"]["body"]
+        self.options = self._options()
         users = self.proposal["question"].get("users") or []
         self.assigned_users = [{"id": user, "name": user} for user in users] or None
         return super().execute(context)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
-        """Return the answer and the approver."""
+        """Return the answer and the approver; a request that expires is rejected."""
+        if event.get("error_type") == "timeout":
+            return {"plan": self.proposal["plan"], "approved": False, "who": NO_ANSWER}
+        self.options = self._options()
         answer = super().execute_complete(context, event)
         user = answer["responded_by_user"]
         return {
             "plan": self.proposal["plan"],
-            "approved": answer["chosen_options"] == [APPROVE],
+            "approved": answer["chosen_options"] == self.options[:1],
             "who": user["name"] if user else NO_ANSWER,
         }
+
+    def _options(self) -> list[str]:
+        return self.proposal["question"].get("options") or [APPROVE, REJECT]

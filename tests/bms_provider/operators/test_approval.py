@@ -4,13 +4,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from airflow.providers.standard.exceptions import HITLTriggerEventError
 from airflow.providers.standard.operators import hitl
 from airflow.sdk import BaseNotifier
 from airflow.sdk.exceptions import TaskAwaitingInput
 
 from bms_provider.operators.approval import NO_ANSWER, BmsApprovePlanOperator
 
-QUESTION = {"subject": "Dépôt 1 : créer 12 salariés ?", "body": "12 salariés seront créés."}
+QUESTION = {
+    "subject": "Dépôt 1 : créer 12 salariés ?",
+    "body": "12 salariés seront créés.",
+    "options": ["Approuver", "Rejeter"],
+}
 
 
 class Notified(BaseNotifier):
@@ -63,11 +68,20 @@ def test_a_plan_that_needs_no_approval_passes(proposal: Any) -> None:
     assert operator.execute({}) == {"plan": None, "approved": None, "who": None}
 
 
+def test_the_buttons_are_in_the_language_of_the_inbox_and_equally_prominent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Airflow highlights the default alone, and every button without a default."""
+    stored = Asked(monkeypatch).stored
+    assert stored["options"] == ["Approuver", "Rejeter"]
+    assert stored["defaults"] is None
+
+
 @pytest.mark.parametrize(
     ("chosen", "user", "answer"),
     [
-        ("Approve", {"id": "7", "name": "Marie"}, (True, "Marie")),
-        ("Reject", None, (False, NO_ANSWER)),
+        ("Approuver", {"id": "7", "name": "Marie"}, (True, "Marie")),
+        ("Rejeter", {"id": "7", "name": "Marie"}, (False, "Marie")),
     ],
 )
 def test_the_answer_has_the_plan_and_the_approver(
@@ -75,5 +89,35 @@ def test_the_answer_has_the_plan_and_the_approver(
 ) -> None:
     given = {"chosen_options": [chosen], "params_input": {}, "responded_by_user": user}
     event = {**given, "responded_at": datetime.now(UTC)}
-    found = Asked(monkeypatch).operator.execute_complete({}, event)
+    proposal = Asked(monkeypatch).operator.proposal
+    resumed = BmsApprovePlanOperator(task_id="approve", proposal=proposal)  # as another process
+    found = resumed.execute_complete({}, event)
     assert (found["plan"], found["approved"], found["who"]) == ("ab", *answer)
+
+
+def test_a_request_without_an_answer_in_time_is_a_rejection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = Asked(monkeypatch).operator.execute_complete(
+        {}, {"error": "The response timeout has passed.", "error_type": "timeout"}
+    )
+    assert found == {"plan": "ab", "approved": False, "who": NO_ANSWER}
+
+
+def test_any_other_error_of_the_request_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(HITLTriggerEventError):
+        Asked(monkeypatch).operator.execute_complete({}, {"error": "x", "error_type": "unknown"})
+
+
+def test_a_request_of_the_release_before_is_answered_in_english(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = Asked(monkeypatch)
+    del asked.operator.proposal["question"]["options"]
+    given: dict[str, Any] = {
+        "chosen_options": ["Approve"],
+        "params_input": {},
+        "responded_by_user": None,
+    }
+    resumed = BmsApprovePlanOperator(task_id="approve", proposal=asked.operator.proposal)
+    assert resumed.execute_complete({}, {**given, "responded_at": datetime.now(UTC)})["approved"]

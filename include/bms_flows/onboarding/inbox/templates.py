@@ -52,9 +52,10 @@ Déposez ici un fichier .csv ou .xlsx. Il est pris en charge une à deux minutes
 - Modèles avec toutes les colonnes et un exemple : {csv}, {xlsx}. Une étoile (*)
   marque une colonne obligatoire. Effacez l'exemple, et les colonnes dont vous n'avez pas besoin ;
   enregistrez sous un nom sans "_" au début.
-- Une ligne par personne, les en-têtes sur la première ligne remplie, dans n'importe quel ordre.
-  Majuscules, accents et espaces des en-têtes n'importent pas ; le nom technique convient toujours.
-- Pas de titre, de cellules fusionnées, de ligne de total ni de mot de passe.
+- Une ligne par personne, les en-têtes dans n'importe quel ordre. Majuscules, accents et espaces des
+  en-têtes n'importent pas ; le nom technique convient toujours.
+- Titre au-dessus des en-têtes, lignes vides et totaux sont passés. Une colonne remplie sans champ n'est
+  pas envoyée : il faut alors un accord. Dans le tableau, pas de cellules fusionnées ; pas de mot de passe.
 - CSV : séparateur ; ou , ou tabulation ; UTF-8, UTF-16 ou Windows-1252. Si la dernière ligne ne se
   termine pas par un retour à la ligne, le fichier peut être encore en cours d'écriture : il est pris
   quand il ne change plus, et rien n'est créé sans approbation.
@@ -84,9 +85,9 @@ Drop a .csv or .xlsx file here. It is taken one or two minutes after the copy en
 - {csv} and {xlsx} are templates with all columns and an example. A star (*) marks
   a required column. Remove the example and the columns you don't need; save under a name that doesn't
   begin with "_".
-- One row for each person, headers on the first filled line, in any order. Case, accents and spaces
-  of headers don't matter.
-- No title, no merged cells, no row of totals, no password.
+- One row for each person, headers in any order. Case, accents and spaces of headers don't matter.
+- A title above the headers, blank rows and totals are left out. A filled column without a field is not
+  sent, and then the plan needs approval. No merged cells in the table, no password.
 - A CSV whose last line has no line break is taken once it stays unchanged, and needs approval.
 - {skipped_files} explains every file or folder that isn't taken.
 {formats}- Excel takes the zeros off numbers typed into a CSV: prefer the .xlsx template, whose columns are text.

@@ -13,7 +13,7 @@ from bms_flows.onboarding.planning import limits
 from bms_flows.onboarding.planning.limits import ApprovalDecision
 from bms_flows.onboarding.planning.plan import Plan, PlannedRow
 from bms_flows.onboarding.planning.rules import PlanLimits
-from bms_flows.onboarding.reading.sheet import LastLine
+from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_warehouse.database import clock
 from bms_warehouse.locks import serialize
@@ -36,8 +36,8 @@ class Policy:
     settings: OnboardingSettings
     limits: PlanLimits
     today: date
-    truncated_at: LastLine | None
-    """The last line of a file whose end is missing."""
+    sheet: Sheet | None
+    """The content of the file; None for rows that a reviewer releases."""
 
 
 def decide(
@@ -59,7 +59,8 @@ def decide(
             settings.approval,
             today,
             unapproved,
-            truncated_at=policy.truncated_at,
+            truncated_at=policy.sheet.truncated_at if policy.sheet else None,
+            columns_left_out=policy.sheet.columns_left_out if policy.sheet else 0,
         )
         _save(connection, drop_id, plan, decision)
         if by_setting and not decision.ask:
@@ -205,6 +206,7 @@ def _row(row: PlannedRow) -> dict[str, Any]:
         "key": row.key,
         "digest": row.digest,
         "reason": row.reason,
+        "details": dict(row.details),
         "faults": [fault_to_json(fault) for fault in row.faults],
         "differences": [each.name for each in row.differences],
         "candidates": list(row.candidates),

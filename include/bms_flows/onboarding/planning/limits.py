@@ -66,25 +66,30 @@ def decide(
     unapproved: int = 0,
     *,
     truncated_at: LastLine | None = None,
+    columns_left_out: int = 0,
 ) -> ApprovalDecision:
     """Decide whether a plan needs approval; a plan that creates no row never does.
 
     `unapproved`: rows of other drops created today without approval; the limits apply per resource
     and day. `truncated_at`: the last line of a file whose end is missing; the plan then always needs
-    approval.
+    approval. `columns_left_out`: filled columns that are not sent; since no record can be corrected
+    later, an approver decides whether they are the user's own.
     """
     found = breaches(plan, limits, today, unapproved)
     created = len(plan.creates)
     if not created:
         return ApprovalDecision(False, (ApprovalReason("nothing"),), found)
+    always: list[ApprovalReason] = []
     if truncated_at is not None:
         cells = f"{truncated_at.cells} / {truncated_at.columns}"
-        cut = ApprovalReason("truncated", str(truncated_at.line), cells)
-        return ApprovalDecision(True, (cut,), found)
+        always.append(ApprovalReason("truncated", str(truncated_at.line), cells))
+    if columns_left_out:
+        always.append(ApprovalReason("columns_left_out", str(columns_left_out)))
     if plan.empty_scopes:
         # The lists may be empty although the service has records.
-        empty = ApprovalReason("empty_scope", str(plan.empty_scopes))
-        return ApprovalDecision(True, (empty,), found)
+        always.append(ApprovalReason("empty_scope", str(plan.empty_scopes)))
+    if always:
+        return ApprovalDecision(True, tuple(always), found)
     if isinstance(approval, str):
         reason = ApprovalReason("setting", approval)
         return ApprovalDecision(approval == "always", (reason,), found)

@@ -40,6 +40,8 @@ class PlanningView:
     """Number of records in the scopes that the rows name."""
     empty_scopes: int = 0
     """Number of these scopes without a record."""
+    codes: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """The service's codes that mirrored records have, by field."""
     contains: Callable[[str], bool] = lambda _: False
     """Returns whether a list contains a remote id."""
 

@@ -46,6 +46,8 @@ class PlannedRow:
     differences: tuple[Difference, ...] = ()
     candidates: tuple[str, ...] = ()
     reason: str | None = None
+    details: Mapping[str, str] = field(default_factory=dict)
+    """Of the reason."""
     known: ServiceRecord | None = None
 
     @cached_property

@@ -2,11 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, Entry, State
+from bms_flows.onboarding.planning.codes import CODE_NOT_IN_USE, NewCode, new_codes
 from bms_flows.onboarding.planning.managers import (
     Manager,
     Managers,
@@ -41,7 +44,7 @@ def make(
     values = {row.line: row.values for row in sheet.rows}
     rows = [planner.check(row, sheet) for row in sheet.rows]
     rows = _reject_duplicates(rows)
-    rows = [row if row.faults else planner.decide(row, values[row.line]) for row in rows]
+    rows = [planner.decide(row, values[row.line]) for row in rows]
     rows = planner.review_similar_rows(rows, values)
     rows = planner.assign_managers(rows, values)
     digests = {each for row in values.values() for each in identity.rules_by_digest(row)}
@@ -60,14 +63,17 @@ class _Planner:
     view: PlanningView
 
     def check(self, row: Row, sheet: Sheet) -> PlannedRow:
-        """Validate a row."""
-        faults = list(sheet.faults_of(row))
-        unread = {fault.field for fault in faults}
-        if None not in unread:
+        """Validate a row; a fault of the file hides no fault of the row."""
+        own = [*sheet.own_faults(row)]
+        unread = {fault.field for fault in own}
+        whole = None not in unread and all(each.code != "no_header" for each in sheet.file_faults)
+        if whole:
             # An unreadable cell is not reported as missing too.
-            faults += [each for each in validate(row, self.rules) if each.field not in unread]
+            found = [*validate(row, self.rules), *self._miswritten_codes(row)]
+            own += [each for each in found if each.field not in unread]
+        faults = [*sheet.repeated_faults, *own]
         key = self.identity.key(row.values)
-        if key is None and not faults:
+        if key is None and whole and self._key_fields.isdisjoint({each.field for each in own}):
             labels = ((self.resource.by_name[name].label, name) for name in self.resource.key)
             fields = ", ".join(f"{label} [{name}]" for label, name in labels)
             faults.append(Fault("no_key", row.line, details={"fields": fields}))
@@ -80,11 +86,40 @@ class _Planner:
             faults=tuple(faults),
         )
 
+    @cached_property
+    def _key_fields(self) -> AbstractSet[str]:
+        return {field for rule in self.identity.keys for field in rule.fields}
+
+    def _miswritten_codes(self, row: Row) -> list[Fault]:
+        """Return a fault for each code that mirrored records have in another form."""
+        return [
+            Fault("code_written_otherwise", row.line, field=name, details={"nearest": found.same})
+            for name, found in self._new_codes(row.values).items()
+            if found.same
+        ]
+
+    def _new_codes(self, values: Mapping[str, Any]) -> Mapping[str, NewCode]:
+        known = {k: each for k, each in self.view.codes.items() if k not in self.rules.codes}
+        return new_codes(values, known)
+
     def decide(self, row: PlannedRow, values: Mapping[str, Any]) -> PlannedRow:
-        """Decide on a valid row by the ledger and the service."""
-        key = row.key or ""
+        """Decide on a row by the ledger and the service; a code that no record has goes to review."""
         if self.identity.scope_of(values) in self.view.unknown_scopes:
             return reject(row, Fault("unknown_scope", row.line, field=self.identity.scope))
+        if row.faults:
+            return row
+        decided = self._decide(row, values)
+        new = self._new_codes(values)
+        if new and (decided.action is Action.CREATE or decided.reason == CODE_NOT_IN_USE):
+            near = (
+                f"{self.resource.by_name[name].label} → {each.near}" for name, each in new.items()
+            )
+            details = {"nearest": f" ({'; '.join(near)})"}
+            return replace(decided, action=Action.REVIEW, reason=CODE_NOT_IN_USE, details=details)
+        return decided
+
+    def _decide(self, row: PlannedRow, values: Mapping[str, Any]) -> PlannedRow:
+        key = row.key or ""
         entry = self.view.entries.get(key)
         if entry is not None:
             by_ledger = self._by_ledger(row, entry, values)
@@ -210,7 +245,7 @@ class _Planner:
         )
         placed = [
             self._with_manager(row, managers.of(row.line, values[row.line]))
-            if row.action in {Action.CREATE, Action.REVIEW}
+            if row.action in {Action.CREATE, Action.REVIEW, Action.REJECTED}
             and not in_review(row, self.view.entries)
             else row
             for row in rows
@@ -223,26 +258,32 @@ class _Planner:
                 return row
             case Fault():
                 return reject(row, manager)
+            case _ if row.faults:
+                return row
             case Numbered(number):
                 return replace(row, body={**row.body, "id_manager": number})
         return replace(row, manager_key=manager.key)
 
 
 def _reject_duplicates(rows: Sequence[PlannedRow]) -> list[PlannedRow]:
-    """Reject repeated rows, and every row of a key that comes with different data."""
+    """Reject repeated rows, and every row of a key that comes with different data.
+
+    A row with faults repeats no valid row, but a valid one or another with faults is named.
+    """
     by_key: dict[str, list[PlannedRow]] = defaultdict(list)
-    for row in rows:
-        if row.key is not None and not row.faults:
+    for row in sorted(rows, key=lambda row: bool(row.faults)):
+        if row.key is not None:
             by_key[row.key].append(row)
     faults: dict[int, Fault] = {}
-    for first, *others in by_key.values():
-        equal = all(other.digest == first.digest for other in others)
-        code = "twice_in_file" if equal else "key_twice_in_file"
-        for other in others:
-            faults[other.line] = Fault(code, other.line, details={"other_line": first.line})
-        if not equal:
-            other_line = others[0].line
-            faults[first.line] = Fault(code, first.line, details={"other_line": other_line})
+    for found in by_key.values():
+        valid = [row for row in found if not row.faults]
+        equal = all(row.digest == valid[0].digest for row in valid)
+        accepted = valid[: equal or len(valid) == 1]
+        for row in found:
+            other = next((each for each in found if each is not row), None)
+            if other is not None and row not in accepted:
+                code = "twice_in_file" if equal and not row.faults else "key_twice_in_file"
+                faults[row.line] = Fault(code, row.line, details={"other_line": other.line})
     return [reject(row, faults[row.line]) if row.line in faults else row for row in rows]
 
 

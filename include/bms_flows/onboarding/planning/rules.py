@@ -27,7 +27,7 @@ from bms_flows.runtime.settings import InvalidSetting
 
 DEFAULT = Path(__file__).with_name("rules.toml")
 
-VERSION = 6
+VERSION = 7
 """Version of the planning code; raise it when the same file would produce other plans."""
 
 _NOT_A_NAME = re.compile(

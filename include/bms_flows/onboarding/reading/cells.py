@@ -87,7 +87,7 @@ class Evidence:
         if field.kind != "decimal" or declared.decimal_mark is not None:
             return cls(declared)
         found = parsers.proven_mark(
-            cell.strip() for cell in cells.values() if isinstance(cell, str)
+            parsers.without_euro(cell.strip()) for cell in cells.values() if isinstance(cell, str)
         )
         agreed: Any = found or carried if found is None or carried in (None, found) else None
         return cls(declared, agreed)
@@ -172,6 +172,7 @@ def _boolean(text: str, _: Evidence) -> bool:
 
 
 def _decimal(text: str, seen: Evidence) -> Decimal:
+    text = parsers.without_euro(text)
     if seen.declared.decimal_mark:
         return parsers.parse_declared_decimal(text, seen.declared.decimal_mark)
     return parsers.parse_decimal(text, seen.mark)

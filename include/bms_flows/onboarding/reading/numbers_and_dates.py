@@ -34,6 +34,9 @@ Mark = Literal[",", "."]
 
 SCIENTIFIC: Final = re.compile(r"[+-]?[0-9](?:[.,][0-9]+)?[eE][+-][0-9]{1,3}")
 _BLANK: Final = " \xa0\u202f\u2009"
+_EURO: Final = re.compile(
+    rf"(?P<before>(?:€|EUR)[{_BLANK}]*)?(?P<number>[-+0-9].*?)(?(before)|(?:[{_BLANK}]*(?:€|EUR))?)"
+)
 _PLAIN: Final = re.compile(r"[0-9]+")
 _SPACED: Final = re.compile(rf"[1-9][0-9]{{0,2}}(?:[{_BLANK}][0-9]{{3}})+(?:[.,][0-9]+)?")
 _BOTH: Final = re.compile(r"[1-9][0-9]{0,2}(?:(?:,[0-9]{3})+\.|(?:\.[0-9]{3})+,)[0-9]+")
@@ -123,6 +126,12 @@ def _day(year: str, month: str, day: str) -> date | None:
     except ValueError:
         return None
     return found if found.year in _YEARS else None
+
+
+def without_euro(cell: str) -> str:
+    """Return an amount without the sign or code of the euro before or after it."""
+    found = _EURO.fullmatch(cell)
+    return found["number"] if found else cell
 
 
 def proven_mark(cells: Iterable[str]) -> Mark | None:

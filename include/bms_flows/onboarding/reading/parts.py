@@ -75,10 +75,10 @@ class ColumnLayout:
 
 @dataclass
 class Layout:
-    """The layout of a sheet: columns before its first row, the first merged cells after its last."""
+    """The layout of a sheet: columns before its first row, merged cells with their lines after its last."""
 
     columns: list[ColumnLayout] = field(default_factory=list)
-    merged: str = ""
+    merged: list[tuple[str, int, int]] = field(default_factory=list)
     hidden_by_rule: str = ""
     """The first cells that a conditional format strikes through or hides."""
     hidden_by_default: bool = False

@@ -40,7 +40,7 @@ def read(
         fault = Fault(misread.code, int(line) if line else None, details=misread.details)
         return Sheet(FileFormat(None), (), (fault,), sha256)
     form = dataclasses.replace(found.form, inferred=rows.inferred)
-    return Sheet(form, read_rows, (*found.faults, *faults), sha256)
+    return Sheet(form, read_rows, (*found.faults, *faults), sha256, notes=tuple(found.notes))
 
 
 class _Rows:
@@ -108,8 +108,6 @@ class _Rows:
             return {}, [Fault("hidden_row" if hidden else "struck_row", line)]
         if faults := self._shape_faults(line, record, count):
             return {}, faults
-        if self.table.faults:
-            return {}, []
         values, faults = self._values(line, record)
         if values and self._is_example(values):
             faults.append(Fault("example_row", line))

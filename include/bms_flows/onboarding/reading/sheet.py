@@ -4,17 +4,15 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from bms_flows.onboarding.faults import Fault
-from bms_flows.onboarding.reading.encoding import is_damaged
-from bms_flows.onboarding.resources.description import Resource, Value, normalize_header
+from bms_flows.onboarding.resources.description import Value
 
 HINT = "_hint"
 ORIGINAL = "_original"
 REPORT_COLUMNS = ("_line", "_field", "_reason_fr", "_reason_en", HINT, ORIGINAL)
 """Columns that a reject file adds; they are passed over in reading."""
-_FEWEST_HEADERS: Final = 2
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ class LastLine:
 class Sheet:
     """The content of a file. A row with a fault is refused; `refused` is true if all rows are refused.
 
-    `truncated_at` is the last line of a file whose end is missing: cells or rows may be missing too.
+    `notes` are what was left out: titles, totals, columns without a field. `truncated_at` is the last line of a file whose end is missing: cells or rows may be missing too.
     """
 
     form: FileFormat
@@ -99,6 +97,7 @@ class Sheet:
     faults: Sequence[Fault]
     sha256: str
     truncated_at: LastLine | None = None
+    notes: Sequence[Fault] = ()
 
     @cached_property
     def file_faults(self) -> tuple[Fault, ...]:
@@ -113,6 +112,11 @@ class Sheet:
         return [each for n, each in enumerate(found) if each not in found[:n]]
 
     @property
+    def columns_left_out(self) -> int:
+        """The number of filled columns that are not sent."""
+        return sum(note.code == "column_left_out" for note in self.notes)
+
+    @property
     def refused(self) -> bool:
         """Whether no row may be used."""
         return bool(self.file_faults)
@@ -125,56 +129,19 @@ class Sheet:
         return found
 
     def faults_of(self, row: Row) -> tuple[Fault, ...]:
-        """Return why `row` may not be used: the file's faults and its own; empty if it may.
+        """Return why `row` may not be used: the file's faults and its own; empty if it may."""
+        return (*self.repeated_faults, *self.own_faults(row))
 
-        Many rows repeat fewer of the file's faults, so that the files that list them stay small.
-        """
-        repeated = max(3, Limits().faults // len(self.rows))
-        return (*self.file_faults[:repeated], *self._by_line.get(row.line, ()))
+    def own_faults(self, row: Row) -> tuple[Fault, ...]:
+        """Return the faults of a row without those of the file."""
+        return self._by_line.get(row.line, ())
 
-
-@dataclass(frozen=True)
-class HeaderColumns:
-    """The field of each column, None for one that is passed over, and what is wrong with them."""
-
-    fields: tuple[str | None, ...]
-    unnamed: tuple[int, ...]
-    faults: tuple[Fault, ...]
+    @property
+    def repeated_faults(self) -> tuple[Fault, ...]:
+        """The faults of the file that each row repeats: fewer for many rows, so that the files that list them stay small."""
+        return self.file_faults[: max(3, Limits().faults // max(1, len(self.rows)))]
 
 
 def is_report_column(header: str) -> bool:
     """Return whether a reject file added this column."""
     return header.strip().casefold() in REPORT_COLUMNS
-
-
-def known_headers(headers: Sequence[str], resource: Resource) -> int:
-    """Return how many of `headers` name a field of `resource`."""
-    return sum(normalize_header(header) in resource.by_header for header in headers)
-
-
-def is_header(row: Sequence[str], resource: Resource) -> bool:
-    """Return whether most filled cells of a row, and at least two, name different fields."""
-    filled = [normalize_header(cell) for cell in row if cell.strip()]
-    named = {resource.by_header[cell].name for cell in filled if cell in resource.by_header}
-    return len(named) >= _FEWEST_HEADERS and 2 * len(named) > len(filled)
-
-
-def header_columns(headers: Sequence[str], resource: Resource, line: int) -> HeaderColumns:
-    """Find each column's field; unknown and repeated ones are faults of the header's line."""
-    if not known_headers(headers, resource):
-        return HeaderColumns((None,) * len(headers), (), (Fault("no_header", line),))
-    fields: list[str | None] = []
-    unnamed: list[int] = []
-    faults: list[Fault] = []
-    for place, header in enumerate(headers):
-        field = resource.by_header.get(normalize_header(header))
-        name = field.name if field else None
-        if name is None and not header.strip():
-            unnamed.append(place)
-        elif name is None and not is_report_column(header):
-            code = "mojibake" if is_damaged(header) else "unknown_column"
-            faults.append(Fault(code, line, header))
-        elif name is not None and name in fields:
-            faults.append(Fault("duplicate_header", line, header, name))
-        fields.append(name)
-    return HeaderColumns(tuple(fields), tuple(unnamed), tuple(faults))

@@ -22,6 +22,8 @@ from bms_flows.onboarding.reading.sheet import Limits
 from bms_flows.onboarding.reading.tokens import EXCELS_COLUMNS, EXCELS_ROWS
 
 _REFERENCE: Final = re.compile(r"([A-Z]{1,3})[0-9]{1,7}")
+_MERGED: Final = re.compile(r"[A-Z]{1,3}([0-9]{1,7}):[A-Z]{1,3}([0-9]{1,7})")
+_MOST_MERGED: Final = 10_000
 
 
 class RowsPart(TextHandler):
@@ -140,7 +142,11 @@ class RowsPart(TextHandler):
             if int(attributes.get("dxfId", -1)) in self._hiding:
                 self._layout.hidden_by_rule = self._layout.hidden_by_rule or self._conditional
         elif name == "mergeCell":
-            self._layout.merged = self._layout.merged or attributes["ref"]
+            if (found := _MERGED.fullmatch(attributes["ref"])) is None:
+                raise ReadError("bad_workbook", why="damaged content")
+            if len(self._layout.merged) >= _MOST_MERGED:
+                raise ReadError("too_big", what="merged cells", limit=_MOST_MERGED)
+            self._layout.merged.append((found[0], int(found[1]), int(found[2])))
         elif name == "sheetFormatPr":
             self._layout.hidden_by_default = _zero(attributes.get("defaultColWidth"))
         elif name == "col" and len(self._layout.columns) < EXCELS_COLUMNS:

@@ -8,19 +8,23 @@ from functools import cached_property
 from typing import Final
 
 from bms_flows.onboarding.faults import Fault, ReadError
-from bms_flows.onboarding.reading import cells, reject_notes, tokens
+from bms_flows.onboarding.reading import cells, left_out, reject_notes, tokens
 from bms_flows.onboarding.reading.cells import Cell
 from bms_flows.onboarding.reading.encoding import CP1252, BadEncoding, decode
+from bms_flows.onboarding.reading.header import (
+    ROWS,
+    header_columns,
+    is_header,
+    known_headers,
+    place_of_header,
+)
 from bms_flows.onboarding.reading.parts import Layout, SheetPart
 from bms_flows.onboarding.reading.sheet import (
     HINT,
     ORIGINAL,
     FileFormat,
     Limits,
-    header_columns,
-    is_header,
     is_report_column,
-    known_headers,
 )
 from bms_flows.onboarding.reading.workbook import Book
 from bms_flows.onboarding.resources.description import Resource
@@ -34,8 +38,6 @@ _BLOCK: Final = 16
 """Rows that Excel writes into a CSV at a time."""
 _REFERENCE: Final = 30
 """Characters of a cell range that a fault shows."""
-_TITLE_ROWS: Final = 10
-"""Rows in which a header below titles is searched, in sheets that are not read."""
 
 Records = Sequence[tuple[int, Sequence[Cell]]]
 """Rows with their lines, as Excel numbers them."""
@@ -47,7 +49,8 @@ class Table:
 
     `hidden` are the lines that Excel doesn't show, `struck` those with a struck text. `unnamed` are
     the columns without a header. `delimiters` are those that another row inside of a cell would
-    have. `carried` is what a reject file stores about its original file.
+    have. `carried` is what a reject file stores about its original file. `notes` are what is left
+    out: titles above the header, repeated headers, totals, columns without a field.
     """
 
     form: FileFormat
@@ -57,6 +60,7 @@ class Table:
     delimiters: Sequence[str] = ()
     hidden: Collection[int] = frozenset()
     struck: Collection[int] = frozenset()
+    notes: Sequence[Fault] = ()
 
     @cached_property
     def width(self) -> int:
@@ -130,15 +134,15 @@ def _of_csv(content: bytes, name: str, resource: Resource, limits: Limits) -> Ta
     except tokens.BadQuoting as bad:
         raise ReadError("bad_quoting", line=bad.record) from None
     form = FileFormat("csv", encoding.name, delimiter, tokens.line_end(text))
-    return _below_header(form, _padded(records), resource, limits)
+    header = _header(records, resource)
+    return _below_header(form, _padded(records, len(header[1])), header, resource, limits)
 
 
-def _padded(records: Records) -> Records:
+def _padded(records: Records, width: int) -> Records:
     """Give the cells back that Excel leaves out of a CSV: empty last columns, for a block of rows.
 
     Other short rows may have lost a cell in the middle, and stay short.
     """
-    width = len(records[0][1]) if records else 0
     padded: list[tuple[int, Sequence[Cell]]] = []
     for _, group in itertools.groupby(records, key=lambda each: (each[0] - 1) // _BLOCK):
         block = list(group)
@@ -160,49 +164,59 @@ def _of_workbook(book: Book, resource: Resource, limits: Limits) -> Table:
             _check_size(records, limits)
             hidden |= {row.line} if row.hidden else set()
             struck |= {row.line} if row.struck else set()
-    if layout.hidden_by_rule:
-        raise ReadError("hidden_by_rule", cells=layout.hidden_by_rule[:_REFERENCE])
-    if layout.merged:
-        raise ReadError("merged_cells", cells=layout.merged[:_REFERENCE])
-    width = next((len(record) for line, record in records if line not in hidden), 0)
+    header = _header([each for each in records if each[0] not in hidden], resource)
+    width = len(header[1])
     padded = [(line, [*record, *[""] * (width - len(record))]) for line, record in records]
-    found = _below_header(FileFormat("xlsx", sheet=sheet.name), padded, resource, limits, hidden)
-    faults = [*found.faults, *_hidden_columns(found, layout)]
+    form = FileFormat("xlsx", sheet=sheet.name)
+    found = _below_header(form, padded, header, resource, limits, hidden)
+    faults = [*found.faults, *_hidden_columns(found, layout), *_unread_cells(found, layout)]
     return dataclasses.replace(found, faults=faults, struck=struck)
 
 
 def _sheet_of_rows(book: Book, resource: Resource) -> SheetPart:
     """Return the only sheet that a user sees and whose header names fields, or the first filled one."""
-    visible = {each: _first(book, each) for each in book.sheets if each.visible}
-    known = [each for each, first in visible.items() if known_headers(first, resource)]
-    if len(known) > 1 or any(
-        _header_below(book, each, resource) for each in visible if known and each not in known
-    ):
+    first = {each: [*itertools.islice(_filled(book, each), ROWS + 1)] for each in book.sheets}
+    known = [
+        each
+        for each, rows in first.items()
+        if rows
+        and (known_headers(rows[0], resource) or any(is_header(row, resource) for row in rows))
+    ]
+    visible = [each for each in known if each.visible]
+    if len(visible) > 1:
         raise ReadError("several_sheets")
-    hidden = (each for each in book.sheets if not each.visible)
-    if not known and any(known_headers(_first(book, each), resource) for each in hidden):
+    if known and not visible:
         raise ReadError("hidden_sheet")
-    filled = [each for each, first in visible.items() if first]
+    filled = [each for each, rows in first.items() if rows and each.visible]
     if not filled:
         raise ReadError("empty_file")
-    return (known or filled)[0]
-
-
-def _first(book: Book, sheet: SheetPart) -> Sequence[str]:
-    """Return the texts of the first filled row that a user sees."""
-    return next(_filled(book, sheet), [])
-
-
-def _header_below(book: Book, sheet: SheetPart, resource: Resource) -> bool:
-    """Return whether a row below the first one, such as a title, is a header of fields."""
-    below = itertools.islice(_filled(book, sheet), 1, _TITLE_ROWS)
-    return any(is_header(row, resource) for row in below)
+    return (visible or filled)[0]
 
 
 def _filled(book: Book, sheet: SheetPart) -> Iterator[Sequence[str]]:
     """Yield the texts of the filled rows that a user sees."""
     rows = (book.cells(row) for row in book.rows(sheet) if not row.hidden)
     return (_texts(row) for row in rows if row)
+
+
+def _header(shown: Records, resource: Resource) -> tuple[int, Sequence[Cell]]:
+    """Return the header among the rows that a user sees, with its line."""
+    if not shown:
+        raise ReadError("empty_file")
+    first = [_texts(_unescaped(record, ours=False)) for _, record in shown[: ROWS + 1]]
+    return shown[place_of_header(first, resource)]
+
+
+def _unread_cells(found: Table, layout: Layout) -> Iterator[Fault]:
+    """Yield a fault for cells that a format hides, and one for merged cells of the header or of a row."""
+    if layout.hidden_by_rule:
+        details = {"cells": layout.hidden_by_rule[:_REFERENCE]}
+        yield Fault("hidden_by_rule", None, details=details)
+    lines = {found.form.header_line, *(line for line, _ in found.records)}
+    for cells_, first, last in layout.merged:
+        if not lines.isdisjoint(range(first, last + 1)):
+            yield Fault("merged_cells", None, details={"cells": cells_[:_REFERENCE]})
+            return
 
 
 def _hidden_columns(found: Table, layout: Layout) -> list[Fault]:
@@ -231,17 +245,18 @@ def _check_size(records: Records, limits: Limits) -> None:
 
 
 def _delimiter(text: str, resource: Resource) -> str:
-    """Return the delimiter under which the first filled line names most fields."""
+    """Return the delimiter under which one of the first filled lines names most fields."""
 
     def fit(delimiter: str) -> tuple[int, int]:
+        best = (0, 0)
+        rows = ([*map(tokens.content, raw)] for raw in tokens.records(text, delimiter))
         try:
-            for raw in tokens.records(text, delimiter):
-                header = [unescape_start(tokens.content(cell)) for cell in raw]
-                if any(cell.strip() for cell in header):
-                    return known_headers(header, resource), len(header)
+            for row in itertools.islice(filter("".join, rows), ROWS + 1):
+                header = [*map(unescape_start, row)]
+                best = max(best, (known_headers(header, resource), len(header)))
         except tokens.BadQuoting:
-            return -1, 0
-        return 0, 0
+            return best if best[0] else (-1, 0)
+        return best
 
     return max(tokens.DELIMITERS, key=fit)
 
@@ -249,22 +264,27 @@ def _delimiter(text: str, resource: Resource) -> str:
 def _below_header(
     form: FileFormat,
     records: Records,
+    first: tuple[int, Sequence[Cell]],
     resource: Resource,
     limits: Limits,
     hidden: Collection[int] = frozenset(),
 ) -> Table:
-    """Set the header apart, and take off the apostrophes that keep Excel from running a cell."""
-    first = next((each for each in records if each[0] not in hidden), None)
-    if first is None:
-        raise ReadError("empty_file")
+    """Set the header `first` apart, leave out what is no row, and take off the apostrophes that keep Excel from running a cell."""
     # Only our own files have apostrophes inside of cells that aren't the cells' own.
     ours = any(map(is_report_column, _texts(first[1])))
     line, header = first[0], _texts(_unescaped(first[1], ours=ours))
-    rows = [(each, _unescaped(record, ours=ours)) for each, record in records if each != line]
+    rows = [
+        (each, _unescaped(record, ours=ours))
+        for each, record in records
+        if each > line or each in hidden
+    ]
     if any(len(each) > limits.header_characters for each in header):
         what = "characters in a header"
         raise ReadError("too_big", what=what, limit=limits.header_characters)
     found = header_columns(header, resource, line)
+    notes = [Fault("title_row", each) for each, _ in records if each < line and each not in hidden]
+    rows, more = left_out.without(rows, found, header, line, resource)
+    notes += more
     faults = list(found.faults)
     if not rows and not faults:
         faults.append(Fault("empty_file", line))
@@ -279,7 +299,7 @@ def _below_header(
     )
     # In a workbook a text of several lines is one; in the answer to a CSV it may still be rows.
     marks = (form.delimiter,) if form.kind == "csv" else tokens.DELIMITERS if ours else ()
-    return Table(form, rows, faults, found.unnamed, marks, hidden)
+    return Table(form, rows, faults, found.unnamed, marks, hidden, notes=notes)
 
 
 def _unescaped(record: Sequence[Cell], *, ours: bool) -> Sequence[Cell]:

@@ -17,7 +17,7 @@ from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.excel_csv import csv_file, unescape
 from bms_flows.runtime.notice import Links, Notice
 from bms_flows.runtime.settings import Language
-from bms_flows.texts import APPROVAL, PLANNED, RECORDS, REQUEST
+from bms_flows.texts import APPROVAL, HEADCOUNT, PLANNED, RECORDS, REQUEST
 
 LEADING: Final = ("_line", "_action")
 TRAILING: Final = ("_reason_fr", "_reason_en", "_candidates")
@@ -44,6 +44,11 @@ class Question:
     sentences: tuple[str, ...]
     link: str
     page: str
+
+    @property
+    def options(self) -> list[str]:
+        """The answers: approve, reject."""
+        return list(REQUEST["options"][self.language])
 
     @property
     def body(self) -> str:
@@ -83,7 +88,9 @@ def question(request: ApprovalRequest, *, language: Language, hours: int, page: 
     n = request.counts[Action.CREATE]
     record = RECORDS[request.resource][language][n > 1]
     texts = {code: text[language] for code, text in REQUEST.items()}
-    why = texts["separator"].join(reason_text(each, language) for each in request.reasons)
+    why = texts["separator"].join(
+        reason_text(each, language, request.resource) for each in request.reasons
+    )
     return Question(
         language,
         texts["subject"].format(drop=request.drop, n=n, record=record),
@@ -107,10 +114,20 @@ def outcome_text(counts: Mapping[str, int], resource: str, language: Language) -
     return f"{found or reason_text(ApprovalReason('nothing'), language)}."
 
 
-def reason_text(reason: ApprovalReason, language: Language) -> str:
-    """Return why a plan needs approval; a code of another version as it is stored."""
+def reason_text(reason: ApprovalReason, language: Language, resource: str = "employee") -> str:
+    """Return why a plan of `resource` needs approval; a code of another version as it is stored."""
     text = APPROVAL.get(reason.code, {}).get(language, f"{reason.code}: {{found}} / {{limit}}")
     found, limit = reason.found, reason.limit
+    if reason.code == "created":
+        new, existing = map(int, found.split(" / "))
+        share = f"{new / existing:.1%}"
+        written = text.format(
+            new=new,
+            existing=HEADCOUNT[resource][language].format(n=existing),
+            share=share.replace(".", ",") if language == "FR" else share,
+            limit=limit,
+        )
+        return written.replace("%", "\xa0%" if language == "FR" else " %")
     if language == "FR":
         found, limit = (
             each.replace(" / ", " sur ").replace("%", "\xa0%") for each in (found, limit)
@@ -181,7 +198,7 @@ def _faults(planned: PlannedRow, sheet: Sheet, row: Row) -> Sequence[Fault]:
     if planned.action is Action.REJECTED:
         return planned.faults or sheet.faults_of(row)
     if planned.action in (Action.REVIEW, Action.MANUAL_CHANGE) and planned.reason:
-        return [Fault(planned.reason, planned.line)]
+        return [Fault(planned.reason, planned.line, details=planned.details)]
     return []
 
 

@@ -125,7 +125,7 @@ def outcome_of(
     if entry is None or (plan_state != "applied" and entry.state is not State.REVIEW):
         # The row was not entered: dry run, or the plan is not approved.
         if row["action"] == Action.REVIEW:
-            return _undecided(line, row["reason"], row["candidates"])
+            return _undecided(line, row["reason"], row["candidates"], row.get("details"))
         code = "in_flight" if row["action"] == Action.RESUME else "not_approved"
         return RowOutcome(line=line, state="waiting", faults=(Fault(code, line),))
     if entry.digest != row["digest"]:
@@ -138,7 +138,7 @@ def outcome_of(
             is_standby=entry.is_standby,
             faults=(fault,),
         )
-    return _by_entry(line, entry, fields or {})
+    return _by_entry(row, entry, fields or {})
 
 
 def _by_plan(row: Mapping[str, Any]) -> RowOutcome:
@@ -160,7 +160,10 @@ def _by_plan(row: Mapping[str, Any]) -> RowOutcome:
     )
 
 
-def _by_entry(line: int, entry: Entry, fields: Mapping[str, Sequence[str]]) -> RowOutcome:
+def _by_entry(
+    row: Mapping[str, Any], entry: Entry, fields: Mapping[str, Sequence[str]]
+) -> RowOutcome:
+    line = row["line"]
     match entry.state:
         case State.CREATED | State.ADOPTED:
             different = fields.get("different", ())
@@ -189,18 +192,21 @@ def _by_entry(line: int, entry: Entry, fields: Mapping[str, Sequence[str]]) -> R
             fault = Fault(code, line, details={"status": status})
             return RowOutcome(line=line, state="rejected", faults=(fault,))
         case State.REVIEW:
-            return _undecided(line, entry.reason or "attempts_used", entry.candidates)
+            details = row.get("details") if entry.reason == row["reason"] else None
+            return _undecided(line, entry.reason or "attempts_used", entry.candidates, details)
         case State.READY | State.SENDING | State.UNKNOWN:
             waits = entry.state is State.READY and entry.manager_key is not None
             code = "waits_for_manager" if waits else "in_flight"
             return RowOutcome(line=line, state="waiting", faults=(Fault(code, line),))
 
 
-def _undecided(line: int, reason: str, candidates: Sequence[str]) -> RowOutcome:
+def _undecided(
+    line: int, reason: str, candidates: Sequence[str], details: Mapping[str, str] | None = None
+) -> RowOutcome:
     return RowOutcome(
         line=line,
         state="needs_review",
-        faults=(Fault(reason, line),),
+        faults=(Fault(reason, line, details=details or {}),),
         candidates=tuple(Candidate(guid=each, evidence=reason) for each in candidates),
     )
 
@@ -232,6 +238,7 @@ def receipt(
             "decided_at": plan.decided_at,
         },
         "rows_in": len(sheet.rows),
+        "left_out": [{"code": note.code, "line": note.line} for note in sheet.notes],
         "counts": ended,
         "rows": [outcome.as_dict() for outcome in outcomes],
         "audit": [

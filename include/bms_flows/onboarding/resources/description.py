@@ -183,6 +183,14 @@ class Resource:
         return {field.name: field for field in self.fields}
 
     @cached_property
+    def codes(self) -> tuple[str, ...]:
+        """The fields with one of the service's codes that the service returns."""
+        own = (each for each in self.fields if each.holds != "postal_code" and each.detail_field)
+        return tuple(
+            each.name for each in own if each.name.endswith("_code") and len(each.path) == 1
+        )
+
+    @cached_property
     def by_header(self) -> Mapping[str, Field]:
         """The fields by each of their headers, normalized by `normalize_header`."""
         return {

@@ -18,10 +18,11 @@ from bms_flows.onboarding.settings import OnboardingSettings
 
 
 def scopes_of(identity: Identity, sheet: Sheet) -> frozenset[Any]:
-    """Return the scopes that the valid rows of a drop name."""
-    valid = [row.values for row in sheet.rows if not sheet.faults_of(row)]
-    scopes = frozenset(identity.scope_of(values) for values in valid)
-    return scopes if identity.scope is None else scopes - {None}
+    """Return the scopes that the rows of a drop name; without scopes, whether it has a valid row."""
+    by_scope = identity.scope is not None
+    rows = [row.values for row in sheet.rows if by_scope or not sheet.faults_of(row)]
+    scopes = frozenset(identity.scope_of(values) for values in rows)
+    return scopes - {None} if by_scope else scopes
 
 
 @dataclass(frozen=True)

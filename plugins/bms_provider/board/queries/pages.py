@@ -160,6 +160,7 @@ def drop_page(
         "outcomes": outcomes,
         "to_correct": details.get("rejected"),
         "file_faults": [file_fault(each, language) for each in details.get("file_faults", ())],
+        "file_notes": [file_fault(each, language)[0] for each in details.get("file_notes", ())],
         "unread": bool(details) and not any(rows for _, rows in outcomes),
         "plans": plans,
         "waiting": waiting.rows_of_drop(warehouse, drop["id"]),

@@ -72,7 +72,7 @@ def _plans(warehouse: Connection, flows: Mapping[str, str]) -> Iterator[PendingI
         reasons = [ApprovalReason(**each) for each in plan["asked_because"]]
         yield PendingItem(
             f"Drop {plan['drop_id']} waits for approval: {creates} to create",
-            "; ".join(reason_text(each, "EN") for each in reasons),
+            "; ".join(reason_text(each, "EN", plan["resource"]) for each in reasons),
             plan["asked_at"],
             "approval",
             flows[plan["resource"]],

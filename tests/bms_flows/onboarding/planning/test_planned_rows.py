@@ -180,7 +180,15 @@ def test_the_ledger_and_the_service_determine_the_whole_row(
         (
             UNNAMED,
             listed(unknown_scopes=frozenset({1})),
-            rejected(UNNAMED, "missing_value", field="last_name", body={}),
+            row(
+                UNNAMED,
+                action=Action.REJECTED,
+                body={},
+                faults=(
+                    Fault("missing_value", 2, field="last_name"),
+                    Fault("unknown_scope", 2, field="id_entity"),
+                ),
+            ),
         ),
         (
             UNMANAGED,
@@ -220,7 +228,9 @@ def test_a_row_without_a_key_is_rejected_even_if_no_rule_requires_its_fields() -
     assert plan.rows == (rejected(data, "no_key", details=fields, body={}),)
 
 
-def test_a_repeated_row_names_the_line_of_the_other_and_an_invalid_row_repeats_none() -> None:
+def test_a_repeated_row_names_the_line_of_the_other_and_a_valid_row_is_not_an_invalid_ones_fault() -> (
+    None
+):
     other, undated = values(2, last_name="Autre"), values(3, start_date=None)
     plan = planned(NOTHING, ROW, ROW, values(2), other, values(2), undated, values(3))
     assert plan.rows == (
@@ -229,7 +239,16 @@ def test_a_repeated_row_names_the_line_of_the_other_and_an_invalid_row_repeats_n
         rejected(values(2), "key_twice_in_file", 4, other=5),
         rejected(other, "key_twice_in_file", 5, other=4),
         rejected(values(2), "key_twice_in_file", 6, other=4),
-        rejected(undated, "missing_value", 7, field="start_date", body={}),
+        row(
+            undated,
+            7,
+            action=Action.REJECTED,
+            body={},
+            faults=(
+                Fault("missing_value", 7, field="start_date"),
+                Fault("key_twice_in_file", 7, details={"other_line": 8}),
+            ),
+        ),
         row(values(3), 8),
     )
 

@@ -418,6 +418,15 @@ def test_a_file_without_a_last_line_end_always_needs_approval(approval: Any) -> 
     assert asked.reasons == (limits.ApprovalReason("truncated", "2", "4 / 5"),)
 
 
+@pytest.mark.parametrize("approval", ["never", 10**6])
+def test_a_filled_column_that_is_not_sent_always_needs_approval(approval: Any) -> None:
+    plan = planned(NOTHING, values(1))
+    found = limits.decide(plan, RULES.plan, approval, TODAY, columns_left_out=2)
+    assert (found.ask, [each.code for each in found.reasons]) == (True, ["columns_left_out"])
+    nothing = limits.decide(planned(NOTHING), RULES.plan, approval, TODAY, columns_left_out=2)
+    assert not nothing.ask
+
+
 def test_an_empty_plan_needs_no_approval() -> None:
     assert not limits.decide(planned(NOTHING), RULES.plan, "always", TODAY).ask
 

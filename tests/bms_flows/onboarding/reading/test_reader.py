@@ -113,7 +113,8 @@ def test_what_excel_rounded_is_refused(cell: str) -> None:
         ("12,", "bad_decimal"),
         (",5", "bad_decimal"),
         ("1 23", "bad_decimal"),
-        ("12 €", "bad_decimal"),
+        ("12 €", Decimal(12)),
+        ("12 k€", "bad_decimal"),
         ("١٢", "bad_decimal"),
         ("1_000", "bad_decimal"),
         ("Infinity", "bad_decimal"),
@@ -280,7 +281,6 @@ def test_all_errors_of_all_rows_are_reported() -> None:
         ("Nom;Prénon\nA;B\n", ("unknown_column", 1, "Prénon")),
         ("Nom;last_name\nA;B\n", ("duplicate_header", 1, "last_name")),
         ("Nom;Nom\nA;B\n", ("duplicate_header", 1, "Nom")),
-        ("Nom;_note\nA;B\n", ("unknown_column", 1, "_note")),
         ("Nom;PrÃ©nom\nA;B\n", ("mojibake", 1, "PrÃ©nom")),
         ("Dupont;Jean\nDurand;Zoé\n", ("no_header", 1, None)),
         ("Nom;Prénom\n", ("empty_file", 1, None)),
@@ -294,7 +294,7 @@ def test_a_file_with_an_invalid_name_is_refused(text: str, expected: tuple[Any, 
     found = sheet(text)
     assert places(found) == [expected]
     assert found.refused
-    assert all(found.faults_of(row) and not row.values for row in found.rows)
+    assert all(found.faults_of(row) for row in found.rows)
 
 
 def test_headers_match_without_case_accents_and_spaces_and_by_api_name() -> None:

@@ -225,7 +225,7 @@ def test_hidden_rows_are_refused_and_returned_hidden(arrange: Arrange) -> None:
 
 
 def test_the_header_is_the_first_visible_row() -> None:
-    rows: list[list[Any]] = [["last_name", "id_entity"], ["Nom", "Entité"], ["A", 1]]
+    rows: list[list[Any]] = [["Durand", 7], ["Nom", "Entité"], ["A", 1]]
 
     def arrange(made: Any) -> None:
         made.active.row_dimensions[1].hidden = True

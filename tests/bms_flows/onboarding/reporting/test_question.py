@@ -62,6 +62,38 @@ def test_rows_created_before_on_the_same_day_are_counted_apart() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("language", "resource", "said"),
+    [
+        ("EN", "employee", "24 new for 250 staff (9.6 %); above 5 % needs approval"),
+        ("EN", "contact", "24 new for 250 contacts (9.6 %); above 5 % needs approval"),
+        (
+            "FR",
+            "employee",
+            "24 créations pour un effectif de 250 (9,6\xa0%)\xa0; au-delà de 5\xa0%",
+        ),
+        (
+            "FR",
+            "consultant",
+            "24 créations pour 250 consultants (9,6\xa0%)\xa0; au-delà de 5\xa0%, approbation requise",
+        ),
+    ],
+)
+def test_the_creations_of_the_day_are_a_share_of_the_headcount(
+    language: Any, resource: str, said: str
+) -> None:
+    reasons = [ApprovalReason("created", "24 / 250", "5%")]
+    asked = replace(REQUEST, resource=resource, reasons=reasons)
+    assert said in question(asked, language=language, hours=1, page=PAGE).sentences[1]
+
+
+@pytest.mark.parametrize(
+    ("language", "options"), [("FR", ["Approuver", "Rejeter"]), ("EN", ["Approve", "Reject"])]
+)
+def test_the_answers_are_in_the_language_of_the_inbox(language: Any, options: list[str]) -> None:
+    assert question(REQUEST, language=language, hours=1, page=PAGE).options == options
+
+
 @pytest.mark.parametrize("setting", [{"language": "EN"}, {"inbox_languages": {"employees": "EN"}}])
 def test_the_question_is_english_where_the_inbox_is(setting: dict[str, Any]) -> None:
     request = replace(REQUEST, counts={**NONE, "create": 1, "already_there": 3})
@@ -83,6 +115,6 @@ def test_every_outcome_reason_and_resource_has_its_words(language: Any) -> None:
         asked = question(request, language=language, hours=n, page=PAGE)
         assert asked.sentences[0].count(f"{n} ") == len(Action)
     for code in APPROVAL:
-        text = reason_text(ApprovalReason(code, "3", "9"), language)
+        text = reason_text(ApprovalReason(code, "3 / 7", "9"), language)
         assert "{" not in text
     assert reason_text(ApprovalReason("of_another_version", "3", "9"), language)

@@ -114,8 +114,8 @@ def test_a_column_that_the_file_lacks_is_named_as_in_the_template() -> None:
 
 def test_a_file_without_rows_is_rejected_with_reasons() -> None:
     for name, content in (
-        ("a.csv", b"Nom;Couleur\r\n"),
-        ("a.xlsx", book([["Nom", "Couleur"], []])),
+        ("a.csv", "Nom;Prénon\r\n".encode()),
+        ("a.xlsx", book([["Nom", "Prénon"], []])),
     ):
         sheet = read(content, name, EMPLOYEE)
         for ending, each in reject_files(content, sheet.form, {0: sheet.file_faults}).items():
@@ -145,8 +145,8 @@ def test_the_format_proven_by_the_column_applies_to_the_reject_file() -> None:
 
 
 def test_a_refused_header_refuses_every_row() -> None:
-    again = rejected(b"Nom;Entit\xe9;Couleur\r\nA;1;bleu\r\n").decode("cp1252")
-    assert again.startswith(f"Nom;Entité;Couleur;{ADDED}\r\nA;1;bleu;2;Couleur;")
+    again = rejected(b"Nom;Entit\xe9;Pr\xe9non\r\nA;1;bleu\r\n").decode("cp1252")
+    assert again.startswith(f"Nom;Entité;Prénon;{ADDED}\r\nA;1;bleu;2;Prénon;")
 
 
 def test_an_unreadable_file_gets_a_report_with_its_faults() -> None:

@@ -1,0 +1,165 @@
+"""Header of a table: its row below titles, the field of each column, the nearest field of an unknown one."""
+
+import difflib
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from bms_flows.onboarding.faults import Fault
+from bms_flows.onboarding.reading.encoding import is_damaged
+from bms_flows.onboarding.reading.sheet import is_report_column
+from bms_flows.onboarding.resources.description import Field, Resource, normalize_header
+
+ROWS: Final = 10
+"""Filled rows above a header that may be titles."""
+_FEWEST_HEADERS: Final = 2
+_TITLE_CELLS: Final = 2
+_LANGUAGES: Final = re.compile(r"[/|\n]|\s[-–—]\s|\s\((?=[^()]*\)\s*$)")  # noqa: RUF001 - as users write
+"""What separates a header's languages, as in `Nom / Last name` or `Nom (Last name)`."""
+_SMALL_WORDS: Final = frozenset(
+    {"d", "de", "des", "du", "en", "et", "l", "la", "le", "les", "of", "the"}
+)
+_LIKE: Final = 0.8
+"""Similarity from which two headers are the same one mistyped."""
+_LONG: Final = 4
+_TELLING: Final = 5
+"""Letters of a known header's only word that show its field in a longer header."""
+_PROPOSED: Final = 3
+
+
+@dataclass(frozen=True)
+class HeaderColumns:
+    """The field of each column, and what is wrong with the columns.
+
+    A field is None for a column that is passed over. An unknown column is read as the only field that
+    is near, so that the faults of its cells are found too. `unnamed` columns have no header,
+    `strangers` one that is near no field.
+    """
+
+    fields: tuple[str | None, ...]
+    unnamed: tuple[int, ...] = ()
+    strangers: tuple[int, ...] = ()
+    faults: tuple[Fault, ...] = field(default=())
+
+
+def known_headers(headers: Sequence[str], resource: Resource) -> int:
+    """Return how many of `headers` name a field of `resource`."""
+    return sum(field_of(header, resource) is not None for header in headers)
+
+
+def is_header(row: Sequence[str], resource: Resource) -> bool:
+    """Return whether most filled cells of a row, and at least two, name different fields."""
+    named = _named(row, resource)
+    return named >= _FEWEST_HEADERS and 2 * named > _filled(row)
+
+
+def place_of_header(rows: Sequence[Sequence[str]], resource: Resource) -> int:
+    """Return the place of the header among the first filled rows: the one below titles with most fields, or the first.
+
+    A title has fewer cells than a header: a header in the middle of sorted rows is none.
+    """
+    headers = [n for n, row in enumerate(rows[: ROWS + 1]) if is_header(row, resource)]
+    place = max(headers, key=lambda n: _named(rows[n], resource), default=0)
+    width = _filled(rows[place])
+    titles = all(_filled(row) <= max(_TITLE_CELLS, width // 2) for row in rows[:place])
+    return place if titles else 0
+
+
+def field_of(header: str, resource: Resource) -> Field | None:
+    """Return the field that a header names; in two languages, each must name the same one."""
+    if found := resource.by_header.get(normalize_header(header)):
+        return found
+    named = {each.name if each else None for each in _in_each_language(header, resource)}
+    return resource.by_name.get(named.pop() or "") if len(named) == 1 else None
+
+
+def nearest(header: str, resource: Resource) -> Sequence[Field]:
+    """Return the fields whose headers are like an unknown one, the nearest first; one if it is clearly meant."""
+    if found := [each for each in _in_each_language(header, resource) if each]:
+        return list(dict.fromkeys(found))
+    plain, words = normalize_header(header), _words(header)
+    ratios: dict[str, float] = {}
+    likeness = difflib.SequenceMatcher(None, b=plain)
+    for known in resource.fields:
+        for alias in (known.name.replace("_", " "), *known.aliases):
+            likeness.set_seq1(normalize_header(alias))
+            mistyped = len(plain) >= _LONG and likeness.quick_ratio() >= _LIKE <= likeness.ratio()
+            if mistyped or _abbreviates(words, _words(alias)) or _contains(words, _words(alias)):
+                ratios[known.name] = max(likeness.ratio(), ratios.get(known.name, 0))
+    ranked = sorted(ratios, key=lambda name: -ratios[name])
+    if ranked and ratios[ranked[0]] >= _LIKE:
+        ranked = ranked[:1]
+    return [resource.by_name[name] for name in ranked[:_PROPOSED]]
+
+
+def header_columns(headers: Sequence[str], resource: Resource, line: int) -> HeaderColumns:
+    """Find each column's field; repeated ones, and unknown ones near a field, are faults of the header's line."""
+    known = [field_of(header, resource) for header in headers]
+    if not any(known):
+        return HeaderColumns((None,) * len(headers), faults=(Fault("no_header", line),))
+    taken = {each.name for each in known if each}
+    fields: list[str | None] = []
+    unnamed: list[int] = []
+    strangers: list[int] = []
+    faults: list[Fault] = []
+    for place, (header, found) in enumerate(zip(headers, known, strict=True)):
+        name = found.name if found else None
+        if name is not None and name in fields:
+            faults.append(Fault("duplicate_header", line, header, name))
+        elif not header.strip():
+            unnamed.append(place)
+        elif name is None and not is_report_column(header):
+            near = () if is_damaged(header) else nearest(header, resource)
+            if len(near) == 1 and near[0].name not in taken:
+                name = near[0].name
+                taken.add(name)
+            if is_damaged(header):
+                faults.append(Fault("mojibake", line, header))
+            elif near:
+                labels = ", ".join(each.label for each in near)
+                faults.append(Fault("unknown_column", line, header, name, {"nearest": labels}))
+            else:
+                strangers.append(place)
+        fields.append(name)
+    return HeaderColumns(tuple(fields), tuple(unnamed), tuple(strangers), tuple(faults))
+
+
+def repeats(row: Sequence[str], fields: Sequence[str | None], resource: Resource) -> bool:
+    """Return whether a row below the header is a header again, such as the same one in another language."""
+    known = [
+        (found.name, name)
+        for cell, name in zip(row, fields, strict=False)
+        if (found := field_of(cell, resource))
+    ]
+    return is_header(row, resource) and all(found == name for found, name in known)
+
+
+def _in_each_language(header: str, resource: Resource) -> list[Field | None]:
+    parts = [normalize_header(part) for part in _LANGUAGES.split(header)]
+    return [resource.by_header.get(part) for part in parts if part] if len(parts) > 1 else []
+
+
+def _filled(row: Sequence[str]) -> int:
+    return sum(bool(cell.strip()) for cell in row)
+
+
+def _named(row: Sequence[str], resource: Resource) -> int:
+    return len({found.name for cell in row if (found := field_of(cell, resource))})
+
+
+def _words(header: str) -> list[str]:
+    words = map(normalize_header, re.findall(r"[^\W_]+", header))
+    return [word for word in words if word and word not in _SMALL_WORDS]
+
+
+def _abbreviates(words: Collection[str], known: Collection[str]) -> bool:
+    """Return whether each word begins a word of a known header: E-mail pro, Date."""
+    long = any(len(word) >= _LONG for word in words)
+    return long and all(any(each.startswith(word) for each in known) for word in words)
+
+
+def _contains(words: Collection[str], known: Collection[str]) -> bool:
+    """Return whether a header has the words of a known one, and others: Date d'entrée prévue."""
+    telling = len(known) > 1 or any(len(word) >= _TELLING for word in known)
+    return bool(known) and telling and {*known} <= {*words}
