@@ -1,7 +1,12 @@
-"""DAG files for a DAG bundle: each imports one DAG of the installed package."""
+"""The command `dags`: files for a DAG bundle, each of which imports one DAG of the installed package."""
 
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from bms_cli.options import Json
+from bms_cli.output import FAILED, show, show_error, show_json
 from bms_flows.catalog import FLOWS
 
 # Airflow reads only files that contain the words `airflow` and `dag`.
@@ -17,7 +22,7 @@ class ForeignFile(Exception):
     """A file has the name of a DAG file but other content."""
 
 
-def write(folder: Path) -> list[Path]:
+def write_files(folder: Path) -> list[Path]:
     """Write a file for every DAG to a folder, and return their paths.
 
     Creates the folder. Replaces no file with other content: raises `ForeignFile` before it writes any.
@@ -37,3 +42,33 @@ def write(folder: Path) -> list[Path]:
     for path, content in contents.items():
         path.write_text(content)
     return list(contents)
+
+
+def dags(
+    write: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write a file for each DAG to this folder."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the DAGs, or write their files to a folder of a DAG bundle.
+
+    Each file imports its DAG from the installed package, so an upgrade of the package needs no new
+    files. Exits with 1 and writes nothing if the folder has files of these names with other content.
+    """
+    try:
+        files = write_files(write) if write else []
+    except ForeignFile as error:
+        show_error(f"bms dags: {error}")
+        raise typer.Exit(FAILED) from None
+    except OSError as error:
+        text = (
+            f"cannot write to {write}: {error.strerror}. Choose a folder that this user may write"
+        )
+        show_error(f"bms dags: {text}")
+        raise typer.Exit(FAILED) from None
+    if as_json:
+        show_json({"dags": [*FLOWS], "files": [str(file) for file in files]})
+        return
+    for line in (f"{name}: {flow.title}" for name, flow in FLOWS.items()) if not write else files:
+        show(str(line))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from bms_cli.output import FAILED, show_error
+from bms_cli.output import FAILED, UNKNOWN, show_error
 from bms_flows.runtime.settings import InvalidSetting
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def connected(url: str, consequence: str = "") -> Iterator["Engine"]:
-    """Connect to the warehouse for the block; exit with 1 if it does not answer."""
+    """Connect to the warehouse for the block; exit with 2 if it does not answer, with 1 if it refuses."""
     from bms_warehouse.errors import WarehouseError
 
     engine = connect(url)
@@ -24,7 +24,7 @@ def connected(url: str, consequence: str = "") -> Iterator["Engine"]:
     except WarehouseError as error:
         outcome = "refused a statement" if error.sqlstate else "does not answer"
         show_error(f"{consequence}The warehouse {outcome}: {error}")
-        raise typer.Exit(FAILED) from None
+        raise typer.Exit(FAILED if error.sqlstate else UNKNOWN) from None
     finally:
         engine.dispose()
 

@@ -95,7 +95,7 @@ def test_airflow_finds_every_dag_in_the_files_that_import_them_from_the_wheel(
     wheel.extractall(tmp_path / "site")
     extended = [*bms_provider.__path__, str(tmp_path / "site/bms_provider")]
     monkeypatch.setattr(bms_provider, "__path__", extended)
-    files = dag_files.write(tmp_path / "bundle")
+    files = dag_files.write_files(tmp_path / "bundle")
     try:
         bag = DagBag(str(tmp_path / "bundle"))
         assert bag.import_errors == {}

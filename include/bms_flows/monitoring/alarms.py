@@ -60,6 +60,9 @@ class Alarm:
     notified_aspects: Sequence[str]
     notified_size: int
     update_notified_at: datetime | None
+    acknowledged_by: str | None
+    acknowledged_until: datetime | None
+    acknowledged_note: str | None
     recovered_at: datetime | None
     recovery_reason: str | None
     recovery_notified_at: datetime | None
@@ -141,21 +144,43 @@ def open_alarms(connection: Connection) -> list[Alarm]:
     return [Alarm(**row) for row in connection.execute(found).mappings()]
 
 
-# A recovery is notified only if the alarm was, or if no channel accepted the alarm meanwhile.
-_DUE = or_(
-    and_(alarm.c.notified_at.is_(None), alarm.c.recovered_at.is_(None)),
-    and_(
-        alarm.c.notified_at.is_not(None),
-        alarm.c.recovered_at.is_(None),
-        or_(
-            not_(alarm.c.aspects.contained_by(alarm.c.notified_aspects)),
-            alarm.c.size > GROWTH * alarm.c.notified_size,
+def acknowledge(
+    connection: Connection, number: int, until: datetime, *, name: str, note: str
+) -> bool:
+    """Send nothing about an open alarm before `until`; return whether there is one of this number."""
+    found = update(alarm).where(alarm.c.id == number, alarm.c.recovered_at.is_(None))
+    given = {"acknowledged_by": name, "acknowledged_until": until, "acknowledged_note": note}
+    return bool(connection.execute(found.values(given)).rowcount)
+
+
+def acknowledgement(found: Alarm, now: datetime) -> tuple[str, datetime, str] | None:
+    """Return who acknowledged an alarm, until when and why; None if no acknowledgement holds. Pure."""
+    if found.acknowledged_until is None or found.acknowledged_until <= now:
+        return None
+    return str(found.acknowledged_by), found.acknowledged_until, str(found.acknowledged_note)
+
+
+# A recovery is notified only if the alarm was, or if no channel accepted the alarm meanwhile. An alarm
+# that is still open when its acknowledgement ends is notified again.
+_DUE = (
+    func.coalesce(alarm.c.acknowledged_until, func.now()) <= func.now(),
+    or_(
+        and_(alarm.c.notified_at.is_(None), alarm.c.recovered_at.is_(None)),
+        and_(
+            alarm.c.notified_at.is_not(None),
+            alarm.c.recovered_at.is_(None),
+            or_(
+                not_(alarm.c.aspects.contained_by(alarm.c.notified_aspects)),
+                alarm.c.size > GROWTH * alarm.c.notified_size,
+                func.greatest(alarm.c.notified_at, alarm.c.update_notified_at)
+                < alarm.c.acknowledged_until,
+            ),
         ),
-    ),
-    and_(
-        func.coalesce(alarm.c.notified_at, alarm.c.refused_at).is_not(None),
-        alarm.c.recovered_at.is_not(None),
-        alarm.c.recovery_notified_at.is_(None),
+        and_(
+            func.coalesce(alarm.c.notified_at, alarm.c.refused_at).is_not(None),
+            alarm.c.recovered_at.is_not(None),
+            alarm.c.recovery_notified_at.is_(None),
+        ),
     ),
 )
 
@@ -172,7 +197,7 @@ def deliver(engine: Engine, send: Send, links: Links) -> int:
         with engine.begin() as connection:
             due = (
                 select(alarm)
-                .where(_DUE, alarm.c.id.not_in(tried))
+                .where(*_DUE, alarm.c.id.not_in(tried))
                 .order_by(alarm.c.refused_at.nulls_first(), alarm.c.id)
                 .limit(1)
                 .with_for_update(skip_locked=True)
@@ -227,6 +252,11 @@ def notice(found: Alarm, links: Links) -> Notice:
         (
             found.detail,
             f"Since: {links.time(found.since)}",
+            *(
+                (f"Acknowledged until {links.time(ended)}.",)
+                if (ended := found.acknowledged_until)
+                else ()
+            ),
             f"What it means: {' '.join([section.meaning, *impact])}",
             f"Can it wait until morning: {section.wait}",
             f"What to do: {section.do}",

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine
 
 from bms_flows.monitoring import alarms
-from bms_flows.monitoring.alarms import span
+from bms_flows.monitoring.alarms import Alarm, span
 from bms_flows.monitoring.freshness import Freshness, read_freshness
 from bms_flows.monitoring.freshness_check import check_targets
 from bms_flows.runtime.notice import Links, Notice, Send
@@ -39,19 +39,28 @@ def _report(
     alarming = bool(open_alarms) or any(each.alarming for each in found.values())
     return {
         "state": "alarm" if alarming else "well",
-        "at": _iso(now),
+        "at": iso(now),
         "flows": {flow: _flow(each) for flow, each in found.items()},
-        "alarms": [
-            {
-                "subject": alarm.subject,
-                "code": alarm.code,
-                "flow": alarm.flow,
-                "detail": alarm.detail,
-                "since": _iso(alarm.since),
-                "notified_at": _iso(alarm.notified_at),
-            }
-            for alarm in open_alarms
-        ],
+        "alarms": [_alarm(each, now) for each in open_alarms],
+    }
+
+
+def _alarm(alarm: Alarm, now: datetime) -> dict[str, Any]:
+    _, section = alarms.section_of(alarm)
+    silenced = alarms.acknowledgement(alarm, now)
+    return {
+        "id": alarm.id,
+        "subject": alarm.subject,
+        "code": alarm.code,
+        "flow": alarm.flow,
+        "detail": alarm.detail,
+        "since": iso(alarm.since),
+        "notified_at": iso(alarm.notified_at),
+        "severity": section.severity,
+        "wait": section.wait,
+        "remedy": section.do,
+        "acknowledged": silenced
+        and {"by": silenced[0], "until": iso(silenced[1]), "note": silenced[2]},
     }
 
 
@@ -59,14 +68,15 @@ def _flow(freshness: Freshness) -> dict[str, Any]:
     entities = [each for each in freshness.entities if each.id_entity is not None]
     return {
         "state": freshness.state or "never_ran",
-        "complete_at": _iso(freshness.complete_at),
+        "complete_at": iso(freshness.complete_at),
         "age_s": _seconds(freshness.age),
         "limit_s": _seconds(freshness.limit),
         "entities": {str(each.id_entity): each.state for each in entities},
     }
 
 
-def _iso(at: datetime | None) -> str | None:
+def iso(at: datetime | None) -> str | None:
+    """Return a time in UTC, ready for JSON."""
     return at.astimezone(UTC).isoformat(timespec="seconds") if at else None
 
 
@@ -120,7 +130,7 @@ def check(warehouse: Engine, settings: FlowSettings, *, notify: bool) -> tuple[d
                 found = read_freshness(connection, settings, now)
             answer = _report(found, connection, now)
     except WarehouseError as error:
-        return {"state": "unknown", "at": _iso(now), "reason": str(error)}, UNKNOWN
+        return {"state": "unknown", "at": iso(now), "reason": str(error)}, UNKNOWN
     return answer, HEALTHY if answer["state"] == "well" else ALARM
 
 

@@ -26,6 +26,9 @@ alarm = Table(
         notified_aspects text[] = {} -- Aspects already notified.
         notified_size integer = 0 -- Largest size already notified.
         update_notified_at time? -- Time of the latest update notification.
+        acknowledged_by text? -- Operator who acknowledged the alarm; null: no one.
+        acknowledged_until time? -- End of the acknowledgement, until which nothing is sent.
+        acknowledged_note text? -- Why the alarm may wait.
         recovered_at time? -- End of the problem; null while the alarm is open.
         recovery_reason text? -- Reason for closing the alarm other than a passed check.
         recovery_notified_at time? -- Time of the recovery notification.

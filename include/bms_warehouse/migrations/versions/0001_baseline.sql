@@ -322,6 +322,9 @@ create table bms.alarm ( -- Alarms; each subject has at most one open alarm.
     notified_aspects text[] default '{}' not null, -- Aspects already notified.
     notified_size integer default '0' not null, -- Largest size already notified.
     update_notified_at timestamptz, -- Time of the latest update notification.
+    acknowledged_by text, -- Operator who acknowledged the alarm; null: no one.
+    acknowledged_until timestamptz, -- End of the acknowledgement, until which nothing is sent.
+    acknowledged_note text, -- Why the alarm may wait.
     recovered_at timestamptz, -- End of the problem; null while the alarm is open.
     recovery_reason text, -- Reason for closing the alarm other than a passed check.
     recovery_notified_at timestamptz, -- Time of the recovery notification.

@@ -11,12 +11,13 @@ from sqlalchemy import Connection, RowMapping
 from bms_flows.catalog import Flow
 from bms_flows.monitoring import freshness
 from bms_flows.monitoring.freshness import Freshness
+from bms_flows.monitoring.pending import PendingItem, alarm_items, pending_items
 from bms_flows.onboarding.inbox.claim import ENDED
+from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import FlowSettings
 from bms_provider.board.access import Viewer
 from bms_provider.board.flows import FLOWS
 from bms_provider.board.queries import trends
-from bms_provider.board.queries.pending import PendingItem, pending_items
 from bms_provider.board.states import TONES
 from bms_provider.board.texts import outcome_labels
 from bms_warehouse.queries import loads, waiting
@@ -99,11 +100,14 @@ def flow_rows(
     ]
 
 
-def overview(warehouse: Connection, who: Viewer, settings: FlowSettings) -> dict[str, Any]:
+def overview(warehouse: Connection, who: Viewer, settings: OnboardingSettings) -> dict[str, Any]:
     """Return the data of the overview, limited to the flows that the user may view."""
     names = [name for name in FLOWS if name in who.views]
     rows = flow_rows(warehouse, names, settings, MAX_LOADS)
-    pending = pending_items(warehouse, who)
+    pending = [
+        *alarm_items(warehouse, who.views, settings),
+        *pending_items(warehouse, who.views, settings),
+    ]
     mirrors = {table: name for name in names if (table := FLOWS[name].loads)}
     since = datetime.now(UTC) - timedelta(days=DAYS)
     return {

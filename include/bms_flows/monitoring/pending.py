@@ -1,20 +1,20 @@
-"""Pending items of the overview: what needs an action, why, since when, and where to act."""
+"""Pending items for the board and `bms status`: what waits for whom, why, since when, and where to act."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 from sqlalchemy import Connection
 
+from bms_flows.catalog import FLOWS
 from bms_flows.monitoring import alarms
 from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.reporting.approval_request import reason_text
+from bms_flows.onboarding.resources.remotes import REMOTES
+from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.runtime.notice import Links
 from bms_flows.texts import WAITING
-from bms_provider.board.access import Viewer
-from bms_provider.board.flows import FLOWS
 from bms_warehouse.queries import waiting
 
 Page = Literal["run", "approval", "drop", "flow", "none"]
@@ -38,35 +38,53 @@ class PendingItem:
     dag_run_id: str | None = None
     drop: int | None = None
     tone: Literal["warn", "bad"] = "warn"
+    waits_for: str = "operators"
+    remedy: str = ""
 
 
-def pending_items(warehouse: Connection, who: Viewer) -> list[PendingItem]:
-    """Return the pending items of the flows that the user may view: first alarms, then by kind and age."""
-    flows = {made: name for name in who.views if (made := FLOWS[name].creates)}
+def alarm_items(
+    warehouse: Connection, views: Collection[str], settings: OnboardingSettings
+) -> Iterator[PendingItem]:
+    """Yield the open alarms of the flows `views`, and those of no flow."""
+    links, now = Links.of(settings), datetime.now(UTC)
+    for alarm in alarms.open_alarms(warehouse):
+        if alarm.flow not in views and alarm.flow in FLOWS:
+            continue
+        _, section = alarms.section_of(alarm)
+        silenced = alarms.acknowledgement(alarm, now)
+        acknowledged = (
+            f" Acknowledged by {silenced[0]} until {links.time(silenced[1])}: {silenced[2]}"
+            if silenced
+            else ""
+        )
+        yield PendingItem(
+            f"{_title(alarm)}: {alarm.code}, {section.severity}",
+            f"{alarm.detail}{acknowledged}",
+            alarm.since,
+            "run" if alarm.dag_run_id else "flow" if alarm.flow else "none",
+            alarm.flow,
+            alarm.dag_run_id,
+            tone="warn" if silenced else "bad",
+            remedy=section.do,
+        )
+
+
+def pending_items(
+    warehouse: Connection, views: Collection[str], settings: OnboardingSettings
+) -> list[PendingItem]:
+    """Return what waits in the flows `views` apart from alarms, by kind and age."""
+    flows = {made: name for name in views if (made := FLOWS[name].creates)}
     return [
-        *_alarms(warehouse, who),
-        *_plans(warehouse, flows),
+        *_plans(warehouse, flows, settings),
         *_files(warehouse, flows),
-        *_rows(warehouse, flows),
+        *_rows(warehouse, flows, settings),
         *_contact_differences(warehouse, flows),
     ]
 
 
-def _alarms(warehouse: Connection, who: Viewer) -> Iterator[PendingItem]:
-    for alarm in alarms.open_alarms(warehouse):
-        if alarm.flow in who.views or alarm.flow not in FLOWS:
-            yield PendingItem(
-                f"{_title(alarm)}: {alarm.code}",
-                alarm.detail,
-                alarm.since,
-                "run" if alarm.dag_run_id else "flow" if alarm.flow else "none",
-                alarm.flow,
-                alarm.dag_run_id,
-                tone="bad",
-            )
-
-
-def _plans(warehouse: Connection, flows: Mapping[str, str]) -> Iterator[PendingItem]:
+def _plans(
+    warehouse: Connection, flows: Mapping[str, str], settings: OnboardingSettings
+) -> Iterator[PendingItem]:
     for plan in waiting.plans(warehouse, [*flows]):
         creates = plan["counts"].get("create", 0)
         reasons = [ApprovalReason(**each) for each in plan["asked_because"]]
@@ -77,6 +95,7 @@ def _plans(warehouse: Connection, flows: Mapping[str, str]) -> Iterator[PendingI
             "approval",
             flows[plan["resource"]],
             plan["dag_run_id"],
+            waits_for=_approvers(plan["resource"], settings),
         )
 
 
@@ -90,10 +109,13 @@ def _files(warehouse: Connection, flows: Mapping[str, str]) -> Iterator[PendingI
             "drop",
             flows[drop["resource"]],
             drop=drop["drop_id"],
+            waits_for="the user who dropped the file",
         )
 
 
-def _rows(warehouse: Connection, flows: Mapping[str, str]) -> Iterator[PendingItem]:
+def _rows(
+    warehouse: Connection, flows: Mapping[str, str], settings: OnboardingSettings
+) -> Iterator[PendingItem]:
     for group in waiting.rows(warehouse, [*flows]):
         rows = group["rows"]
         yield PendingItem(
@@ -103,7 +125,16 @@ def _rows(warehouse: Connection, flows: Mapping[str, str]) -> Iterator[PendingIt
             "drop",
             flows[group["resource"]],
             drop=group["drop_id"],
+            waits_for=_approvers(group["resource"], settings)
+            if group["state"] == "review"
+            else "the next run, which settles them",
         )
+
+
+def _approvers(resource: str, settings: OnboardingSettings) -> str:
+    """Return who answers the requests of a resource."""
+    named = settings.approvers.get(REMOTES[resource].resource.inbox, ())
+    return f"approvers ({', '.join(named)})" if named else "users who may edit the DAG"
 
 
 def _contact_differences(warehouse: Connection, flows: Mapping[str, str]) -> Iterator[PendingItem]:
@@ -118,6 +149,7 @@ def _contact_differences(warehouse: Connection, flows: Mapping[str, str]) -> Ite
             "drop",
             flows["contact"],
             drop=group["drop_id"],
+            waits_for="users of the CRM",
         )
 
 

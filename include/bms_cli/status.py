@@ -1,0 +1,139 @@
+"""Commands on the state of all flows: `status`, and `health` for cron."""
+
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bms_cli.options import Json, Url
+from bms_cli.output import FAILED, UNKNOWN, WELL, show, show_error, show_json, show_table
+from bms_cli.warehouse import connect, connected
+from bms_flows.runtime.settings import FlowSettings, InvalidSetting
+
+if TYPE_CHECKING:
+    from bms_flows.runtime.notice import Links
+
+
+def status(url: Url, as_json: Json = False) -> None:
+    """Show every flow, what waits for whom, and the open alarms with severity and remedy.
+
+    Exits with 0 if all flows are healthy, with 1 if an alarm is open or a flow is late.
+    """
+    from bms_flows.monitoring.status import status as read
+    from bms_flows.onboarding.settings import OnboardingSettings
+
+    settings = OnboardingSettings.from_environment()
+    with connected(url) as engine, engine.connect() as connection:
+        found = read(connection, settings)
+    show_json(found) if as_json else _show(found, settings)
+    raise typer.Exit(WELL if found["state"] == "well" else FAILED)
+
+
+def health(
+    url: Url,
+    notify: Annotated[
+        bool,
+        typer.Option(
+            "--notify",
+            help="Open and close alarms, and notify through BMS_NOTICE_WEBHOOK and BMS_NOTICE_SMTP.",
+        ),
+    ] = False,
+    memory: Annotated[
+        Path | None,
+        typer.Option(help="File that records a notified outage of the warehouse."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check the freshness of all flows, independently of Airflow.
+
+    Exits with 0 if all flows are healthy, 1 if not, and 2 if the state is unknown.
+    """
+    from bms_flows.monitoring import health as checks
+    from bms_flows.monitoring.channels import channels
+    from bms_flows.runtime.notice import NotDelivered, broadcast
+
+    settings = FlowSettings.from_environment()
+    configured = channels(settings)
+    if notify and not configured:
+        raise InvalidSetting("--notify needs a channel: BMS_NOTICE_WEBHOOK or BMS_NOTICE_SMTP")
+    engine, file = connect(url), memory or checks.state_file(os.environ)
+    try:
+        report, code = checks.check(engine, settings, notify=notify)
+        show_json(report) if as_json else _show(report, settings)
+        if notify:
+            checks.deliver(engine, settings, broadcast(configured), checks.OutageFile(file), code)
+    except NotDelivered as error:
+        show_error(f"bms health: {error}")
+        code = UNKNOWN
+    except OSError as error:
+        show_error(
+            f"bms health: {file} can't be written ({error.strerror}), so each run notifies the outage "
+            "again. Set --memory to a file that persists between runs"
+        )
+        code = UNKNOWN
+    finally:
+        engine.dispose()
+    raise typer.Exit(code)
+
+
+def _show(report: Mapping[str, Any], settings: FlowSettings) -> None:
+    """Print a report: flows, pending items, open alarms; times in the company's zone."""
+    from bms_flows.runtime.notice import Links
+
+    links = Links.of(settings)
+    if reason := report.get("reason"):
+        show(f"{_local(report['at'], links)}: the state is unknown: {reason}")
+        return
+    flows: Mapping[str, Any] = report["flows"]
+    never = [name for name, each in flows.items() if each["state"] == "never_ran"]
+    show_table(
+        f"Health: {report['state']}, {len(flows) - len(never)} of {len(flows)} flows have run, "
+        f"{_local(report['at'], links)}",
+        ("Flow", "State", "Age", "Limit", "Last complete load", "Last run"),
+        [
+            (
+                name,
+                each["state"],
+                _hours(each["age_s"]),
+                _hours(each["limit_s"]),
+                _local(each["complete_at"], links),
+                _run(each.get("last_run"), links),
+            )
+            for name, each in flows.items()
+        ],
+    )
+    for item in report.get("waits", ()):
+        show(f"Waits for {item['waits_for']} since {_local(item['since'], links)}: {item['what']}")
+        if item["why"]:
+            show(f"  {item['why']}")
+    for alarm in report["alarms"]:
+        show(
+            f"Alarm {alarm['id']}, {alarm['severity']}: {alarm['subject']} ({alarm['code']}) since "
+            f"{_local(alarm['since'], links)}: {alarm['detail']}"
+        )
+        if who := alarm["acknowledged"]:
+            show(
+                f"  Acknowledged by {who['by']} until {_local(who['until'], links)}: {who['note']}"
+            )
+        show(f"  Can it wait: {alarm['wait']}\n  What to do: {alarm['remedy']}")
+    if never:
+        show(
+            f"Never ran: {', '.join(never)}. A flow that never runs raises an alarm once other flows have run"
+            " for longer than its limit. Unpause the DAGs that you use with `airflow dags unpause <DAG id>`,"
+            " and switch the target of the others off in BMS_FRESH_HOURS."
+        )
+
+
+def _run(run: Mapping[str, Any] | None, links: "Links") -> str:
+    return f"{run['state']}, {_local(run['started_at'], links)}" if run else "-"
+
+
+def _local(at: str | None, links: "Links") -> str:
+    return links.time(datetime.fromisoformat(at)) if at else "-"
+
+
+def _hours(seconds: int | None) -> str:
+    return "-" if seconds is None else f"{seconds // 3600} h {seconds % 3600 // 60} min"

@@ -1,0 +1,217 @@
+"""The commands `bms status` and `bms alarm ack`: what is shown, what is sent, exit codes."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from sqlalchemy import Engine, insert, text
+
+from bms_cli.alarms import end_of
+from bms_cli.app import main
+from bms_flows.catalog import FLOWS
+from bms_flows.monitoring import alarms
+from bms_flows.runtime.notice import Links, Notice
+from bms_flows.texts import ALARMS, ERRORS_OF_TASKS
+from bms_warehouse.tables import step_run
+
+PARIS = ZoneInfo("Europe/Paris")
+SINCE = datetime(2026, 3, 31, 10, 5, tzinfo=UTC)
+Shown = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def shown(warehouse_uri: str, capsys: pytest.CaptureFixture[str]) -> Shown:
+    def run(*arguments: str) -> tuple[int, str]:
+        code = main([*arguments, "--url", warehouse_uri])
+        captured = capsys.readouterr()
+        return code, captured.out + captured.err
+
+    return run
+
+
+def raise_alarm(warehouse: Engine, *aspects: str, code: str = "failed") -> int:
+    with warehouse.begin() as connection:
+        alarms.raise_(
+            connection,
+            code,
+            "contact_sync",
+            detail="Task sync failed.",
+            flow="contact_sync",
+            since=SINCE,
+            extent=alarms.Extent(aspects),
+        )
+        [found] = alarms.open_alarms(connection)
+        return found.id
+
+
+def sent(warehouse: Engine) -> list[str]:
+    taken: list[Notice] = []
+    alarms.deliver(warehouse, taken.append, Links("http://a", "http://a/bms/runbook", PARIS))
+    return [each.text for each in taken]
+
+
+def later(warehouse: Engine, hours: int) -> None:
+    """Move everything about alarms into the past, as if time had passed."""
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("""
+                update bms.alarm set notified_at = notified_at - :past,
+                    update_notified_at = update_notified_at - :past,
+                    acknowledged_until = acknowledged_until - :past
+            """),
+            {"past": timedelta(hours=hours)},
+        )
+
+
+def test_every_flow_that_records_runs_is_shown_in_full_width(shown: Shown) -> None:
+    code, out = shown("status")
+    assert code == 0
+    listed = [line for line in out.splitlines() if line.startswith("│")]
+    assert len(listed) == len([flow for flow in FLOWS.values() if flow.steps])
+    assert max(map(len, listed)) > 80
+    assert "…" not in "".join(listed)
+
+
+def test_nothing_is_cut_when_the_output_goes_to_a_file(warehouse_uri: str) -> None:
+    done = subprocess.run(  # noqa: S603 - our own command
+        [sys.executable, "-m", "bms_cli", "status", "--url", warehouse_uri],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"COLUMNS": "40", "PYTHONPATH": ":".join(sys.path)},
+    )
+    assert "consultant_creation" in done.stdout
+    assert "…" not in done.stdout.partition("Never ran")[0]
+
+
+def test_an_alarm_has_severity_remedy_and_a_local_time(warehouse: Engine, shown: Shown) -> None:
+    number = raise_alarm(warehouse)
+    code, out = shown("status")
+    assert code == 1
+    assert f"Alarm {number}, can wait until morning: contact_sync (failed) since" in out
+    assert "2026-03-31 12:05 CEST" in out
+    assert f"What to do: {ALARMS['failed'].do}" in out
+
+
+def test_the_remedy_of_a_failed_task_is_that_of_its_error(warehouse: Engine, shown: Shown) -> None:
+    raise_alarm(warehouse, "DiskFull")
+    code, out = shown("status", "--json")
+    [alarm] = json.loads(out)["alarms"]
+    assert code == 1
+    assert alarm["remedy"] == ERRORS_OF_TASKS["DiskFull"].do
+    assert alarm["severity"] == "act now"
+
+
+def test_the_last_run_and_what_waits_for_whom_are_listed(
+    warehouse: Engine, shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMS_APPROVERS", '{"employees": ["marie", "paul"]}')
+    with warehouse.begin() as connection:
+        run = {"flow": "contact_sync", "dag_run_id": "manual__1", "step": "sync", "state": "failed"}
+        connection.execute(insert(step_run).values(**run, started_at=SINCE, finished_at=SINCE))
+        connection.execute(
+            text("""
+                insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id, expires_at, entered_at)
+                values ('employee', 'a.csv', 1, '1', 'open', 'r', now(), now())
+            """)
+        )
+        connection.execute(
+            text("""
+                insert into bms.creation_plan (drop_id, id, resource, state, bound, counts, breaches, creates, rows, made_at, asked_at, asked_because)
+                select id, 'p', 'employee', 'made', '{}', '{"create": 3}', '[]', '{}', '[]', now(), :at, '[]' from bms.dropped_file
+            """),
+            {"at": SINCE},
+        )
+    _, out = shown("status", "--json")
+    report = json.loads(out)
+    assert report["flows"]["contact_sync"]["last_run"]["state"] == "failed"
+    [item] = report["waits"]
+    assert item["waits_for"] == "approvers (marie, paul)"
+    _, out = shown("status")
+    assert "failed, 2026-03-31 12:05 CEST" in out
+    assert "Waits for approvers (marie, paul) since 2026-03-31 12:05 CEST: Drop 1 waits" in out
+
+
+def test_an_acknowledged_alarm_sends_nothing_until_then(warehouse: Engine, shown: Shown) -> None:
+    number = raise_alarm(warehouse)
+    code, _ = shown(
+        "alarm", "ack", str(number), "--until", "8h", "--note", "known", "--name", "Ada"
+    )
+    assert code == 0
+    assert sent(warehouse) == []
+    later(warehouse, 9)
+    assert [each.splitlines()[0] for each in sent(warehouse)] == ["Alarm: contact_sync (failed)"]
+
+
+def test_an_alarm_that_outlasts_its_acknowledgement_is_sent_once_more(
+    warehouse: Engine, shown: Shown
+) -> None:
+    number = raise_alarm(warehouse)
+    assert len(sent(warehouse)) == 1
+    shown("alarm", "ack", str(number), "--until", "8h", "--note", "known", "--name", "Ada")
+    raise_alarm(warehouse, "DiskFull")  # a new aspect
+    assert sent(warehouse) == []
+    later(warehouse, 9)
+    [message] = sent(warehouse)
+    assert message.startswith("Alarm update: contact_sync (failed)")
+    assert "Acknowledged until" in message
+    assert "Ada" not in message
+    assert "known" not in message
+    assert sent(warehouse) == []
+
+
+def test_the_end_of_an_acknowledged_alarm_is_sent_afterwards(
+    warehouse: Engine, shown: Shown
+) -> None:
+    number = raise_alarm(warehouse)
+    sent(warehouse)
+    shown("alarm", "ack", str(number), "--until", "8h", "--note", "known", "--name", "Ada")
+    with warehouse.begin() as connection:
+        alarms.recover(connection, "contact_sync")
+    assert sent(warehouse) == []
+    later(warehouse, 9)
+    assert [each.splitlines()[0] for each in sent(warehouse)] == [
+        "Recovered: contact_sync (failed)"
+    ]
+
+
+def test_the_status_shows_who_acknowledged_and_why(warehouse: Engine, shown: Shown) -> None:
+    number = raise_alarm(warehouse)
+    shown("alarm", "ack", str(number), "--until", "8h", "--note", "known outage", "--name", "Ada")
+    _, out = shown("status")
+    assert "Acknowledged by Ada until" in out
+    assert ": known outage" in out
+
+
+def test_an_unknown_alarm_is_not_acknowledged(shown: Shown) -> None:
+    code, out = shown("alarm", "ack", "7", "--until", "8h", "--note", "known", "--name", "Ada")
+    assert code == 3
+    assert "bms status" in out
+
+
+@pytest.mark.parametrize(
+    ("given", "end"),
+    [
+        ("90m", datetime(2026, 11, 26, 18, 30, tzinfo=UTC)),
+        ("2d", datetime(2026, 11, 28, 17, 0, tzinfo=UTC)),
+        ("tomorrow", datetime(2026, 11, 27, 7, 0, tzinfo=UTC)),
+        ("19:30", datetime(2026, 11, 26, 18, 30, tzinfo=UTC)),
+        ("9:30", datetime(2026, 11, 27, 8, 30, tzinfo=UTC)),
+        ("2026-11-30T08:00", datetime(2026, 11, 30, 7, 0, tzinfo=UTC)),
+        ("2026-11-30", datetime(2026, 11, 29, 23, 0, tzinfo=UTC)),
+    ],
+)
+def test_the_end_of_an_acknowledgement_is_in_the_company_s_zone(given: str, end: datetime) -> None:
+    assert end_of(given, datetime(2026, 11, 26, 17, 0, tzinfo=UTC), PARIS) == end
+
+
+@pytest.mark.parametrize("given", ["soon", "25:00", "0h", "32d", "2026-11-01", "9999999d"])
+def test_an_end_that_is_none_is_refused(given: str, shown: Shown) -> None:
+    with pytest.raises(ValueError, match=r"is no|is not within|must be in"):
+        end_of(given, datetime(2026, 11, 26, 17, 0, tzinfo=UTC), PARIS)
+    code, _ = shown("alarm", "ack", "1", "--until", given, "--note", "x", "--name", "Ada")
+    assert code == 2
