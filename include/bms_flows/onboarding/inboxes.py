@@ -22,6 +22,7 @@ from bms_flows.onboarding.inbox import (
 )
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import FoundFile
+from bms_flows.onboarding.inbox.uploads import Upload
 from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.planning.rules import Rules
 from bms_flows.onboarding.reading.reader import read
@@ -30,7 +31,7 @@ from bms_flows.onboarding.reporting import report
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat, OnboardingSettings
-from bms_flows.runtime import step_log
+from bms_flows.runtime import step_log, storage
 from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import Language
@@ -164,6 +165,21 @@ class Inbox:
         if drop.state in claim.ENDED and discovery.find_file(self.folder, seen.path) == seen:
             # A run archives its file before it closes the drop, so this file was dropped later.
             drop = claim.claim_again(self.flow.warehouse, drop, run_id)
+        return drop
+
+    def submit(self, upload: Upload) -> Drop:
+        """Drop an upload: write its content into the inbox and claim it, as a run of the dispatcher does.
+
+        The original of a corrected file is archived beside the file.
+        """
+        content, original = upload.contents()
+        self.provide()
+        drop = self.claim(discovery.add(self.folder, upload.name, content))
+        claim.record_submission(self.flow.warehouse, drop.id, upload.user)
+        if original is not None:
+            folder = self.flow.data_root / "archive" / self.resource.inbox / drop.folder
+            storage.save_private(folder / f"original-{upload.name}", original)
+        upload.remove()
         return drop
 
     def drop_of_run(self, params: Mapping[str, Any], run_id: str) -> Drop:

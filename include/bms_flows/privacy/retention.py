@@ -38,6 +38,7 @@ def retention_days(settings: FlowSettings) -> dict[str, int]:
         "reports": settings.keep_reports_days,
         "archive": settings.keep_people_days,
         "operators": settings.keep_people_days,
+        "uploads": 1,
     }
 
 

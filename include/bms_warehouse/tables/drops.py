@@ -32,6 +32,8 @@ dropped_file = Table(
         entered_at time -- First discovery or claim.
         started_at time? -- Start of the DAG run; null until then.
         finished_at time? -- Latest end.
+        submitted_by text? -- Id of the Airflow user who submitted the file on the board; null for a
+            file that was put into the folder.
     """),
     UniqueConstraint("resource", "path", "size", "stamp"),
     UniqueConstraint("resource", "dag_run_id"),

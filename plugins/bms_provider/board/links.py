@@ -36,6 +36,14 @@ class Links:
         """Return the board's page of a flow."""
         return f"{self.board}/flows/{_part(flow)}"
 
+    def inbox(self, flow: str) -> str:
+        """Return the board's page of a flow's inbox."""
+        return f"{self.flow(flow)}/inbox"
+
+    def upload(self, flow: str, token: str) -> str:
+        """Return the board's page of an uploaded file."""
+        return f"{self.inbox(flow)}/{token}"
+
     def load(self, flow: str, run: str) -> str:
         """Return the board's page of a run."""
         return f"{self.flow(flow)}/runs/{_part(run)}"

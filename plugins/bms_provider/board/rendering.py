@@ -28,6 +28,7 @@ TEMPLATES.filters.update({name: getattr(formatting, name) for name in formatting
 TEMPLATES.filters["reason"] = lambda stored, language, resource: reason_text(
     ApprovalReason(**stored), language, resource
 )
+TEMPLATES.filters["filled"] = lambda rows, column: any(row.cells[column] for row in rows)
 TEMPLATES.filters["row_reason"] = board_texts.row_reason
 TEMPLATES.globals.update(
     gauge=charts.gauge,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import mimetypes
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Annotated, Any
 
@@ -24,11 +23,12 @@ from bms_flows import texts
 from bms_flows.monitoring import health
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import InvalidSetting, Language
-from bms_provider.board import files
+from bms_provider.board import files, inbox
 from bms_provider.board.access import Viewer, ViewerDep, viewer
 from bms_provider.board.flows import FLOWS
 from bms_provider.board.queries import overview, pages
 from bms_provider.board.rendering import links, render
+from bms_provider.board.settings import SettingsDep, settings
 from bms_provider.board.warehouse import WarehouseDep
 from bms_provider.flow_context import data_root
 from bms_warehouse.errors import WarehouseError
@@ -57,7 +57,7 @@ RUNBOOK = {
 HEADERS = {
     # Scripts can read Airflow's session cookie, so the browser may run the board's script only.
     "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
     ),
     "X-Content-Type-Options": "nosniff",
@@ -73,15 +73,6 @@ app = FastAPI(
     dependencies=[Depends(viewer)],
     default_response_class=HTMLResponse,
 )
-
-
-@lru_cache(maxsize=1)
-def settings() -> OnboardingSettings:
-    """Return the settings from the environment of this process."""
-    return OnboardingSettings.from_environment()
-
-
-SettingsDep = Annotated[OnboardingSettings, Depends(settings)]
 
 
 @app.middleware("http")
@@ -248,6 +239,10 @@ def static(name: str) -> FileResponse:
     return FileResponse(STATIC[name], media_type=kind, headers=cached)
 
 
+app.include_router(inbox.router)
+app.include_router(inbox.changes)
+
+
 @app.get("/{path:path}")
 def not_found(path: str) -> None:  # noqa: ARG001
     """Answer 404 to all other addresses, after the permission check."""
@@ -257,13 +252,15 @@ def not_found(path: str) -> None:  # noqa: ARG001
 def _error_page(
     request: Request, code: int, why: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Return an error page; `why` is a code of `texts.ERRORS`, or a text for operators."""
+    """Return an error page, or JSON to the board's script; `why` is a code of `texts.ERRORS`, or a text for operators."""
     try:
         shown = settings()
     except InvalidSetting:
         shown = OnboardingSettings()
     french = request.headers.get("Accept-Language", "").lower().startswith("fr")
     known = texts.ERRORS.get("signed_out" if code == status.HTTP_401_UNAUTHORIZED else why)
+    if known and request.method == "POST":  # the board's script shows it on the page
+        return JSONResponse({"error": known}, code, headers=headers)
     language: Language = "FR" if french and known else "EN"
     why = known[language] if known else why
     address = str(request.url)

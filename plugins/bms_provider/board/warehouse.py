@@ -1,4 +1,4 @@
-"""Read-only warehouse connection of the board: one engine per process, with short timeouts."""
+"""Warehouse connections of the board: one engine per process, with short timeouts; pages only read."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ def _engine(uri: str) -> Engine:
             pool_pre_ping=True,
             pool_timeout=CONNECT_TIMEOUT_S,
         )
-        _engines[uri] = engine.execution_options(
-            isolation_level="REPEATABLE READ", postgresql_readonly=True
-        )
+        _engines[uri] = engine
     return _engines[uri]
 
 
@@ -53,17 +51,28 @@ def reading() -> Iterator[Connection]:
         yield connection
 
 
-def _session() -> Connection:
-    """Return a connection; raise 503 with the remedy if there is none."""
+def writing() -> Engine:
+    """Return an engine that may write."""
+    return _engine(warehouse_address())
+
+
+def warehouse_address() -> str:
+    """Return the URI of the warehouse; raise 503 with the remedy if there is no connection."""
     try:
-        uri = warehouse_uri(BaseHook.get_connection(WAREHOUSE_CONN_ID))
+        return warehouse_uri(BaseHook.get_connection(WAREHOUSE_CONN_ID))
     except AirflowNotFoundException:
         raise HTTPException(
             status.HTTP_503_SERVICE_UNAVAILABLE,
             f"The board has no warehouse. Create the connection {WAREHOUSE_CONN_ID}, type postgres.",
         ) from None
+
+
+def _session() -> Connection:
+    """Return a connection; raise 503 with the remedy if there is none."""
+    uri = warehouse_address()
+    reading = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
     try:
-        return _engine(uri).connect()
+        return _engine(uri).execution_options(**reading).connect()
     except exc.TimeoutError:
         raise HTTPException(
             status.HTTP_503_SERVICE_UNAVAILABLE,

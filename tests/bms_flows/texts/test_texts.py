@@ -116,7 +116,7 @@ def test_every_text_is_used(project: Path) -> None:
     for page in (project / "plugins/bms_provider/board/templates").glob("*.html"):
         used |= {
             part
-            for found in re.findall(r'"([\w ]+)"|PAGE\.(\w+)', page.read_text())
+            for found in re.findall(r'"([\w ]+)"|(?:PAGE|\bp)\.(\w+)', page.read_text())
             for part in found
         }
     unused = {

@@ -45,11 +45,12 @@ def visit(
     from airflow.api_fastapi.app import init_auth_manager
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
-    from bms_provider.board import routes
     from bms_provider.board import warehouse as board_warehouse
+    from bms_provider.board.inbox import READER
+    from bms_provider.board.settings import settings
     from bms_provider.plugin import BmsPlugin
 
-    routes.settings.cache_clear()
+    settings.cache_clear()
 
     monkeypatch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", SECRET)
     monkeypatch.setenv(
@@ -78,6 +79,7 @@ def visit(
     for client in visitors:
         client.close()
     board_warehouse.close()
+    READER.close()
 
 
 @pytest.fixture

@@ -16,6 +16,14 @@ PATHS = {
     "/health": ["/health"],
     "/runbook": ["/runbook"],
     "/flows/{name}": ["/flows/invoice_extraction", "/flows/employee_onboarding"],
+    "/flows/{name}/inbox": ["/flows/employee_onboarding/inbox"],
+    "/flows/{name}/inbox/{token}": ["/flows/employee_onboarding/inbox/0a"],
+    **{
+        f"/flows/{{name}}/inbox/{{token}}/{action}": [
+            f"/flows/employee_onboarding/inbox/0a/{action}"
+        ]
+        for action in ("cells", "submit", "discard")
+    },
     "/flows/{name}/runs/{dag_run_id:path}": [
         "/flows/invoice_extraction/runs/manual__1",
         "/flows/employee_onboarding/runs/manual__1",
@@ -32,6 +40,8 @@ PATHS = {
 ALL_PATHS = [path for paths in PATHS.values() for path in paths]
 ONBOARDING = {
     "/flows/employee_onboarding",
+    "/flows/employee_onboarding/inbox",
+    "/flows/employee_onboarding/inbox/0a",
     "/flows/employee_onboarding/runs/manual__1",
     "/steps/2",
     "/steps/2/files/rejected.csv",
@@ -39,7 +49,13 @@ ONBOARDING = {
     "/drops/1/plans/a1",
     "/drops/1/files/rejected.csv",
 }
-PERSONAL = {"/steps/2/files/rejected.csv", "/drops/1/plans/a1", "/drops/1/files/rejected.csv"}
+PERSONAL = {
+    "/flows/employee_onboarding/inbox",
+    "/flows/employee_onboarding/inbox/0a",
+    "/steps/2/files/rejected.csv",
+    "/drops/1/plans/a1",
+    "/drops/1/files/rejected.csv",
+}
 
 pytestmark = pytest.mark.usefixtures("report")
 
@@ -51,6 +67,8 @@ def statuses(client: TestClient) -> dict[str, int]:
 def expected(path: str) -> int:
     if path in PATHS["/{path:path}"] or path in PATHS["/drops/{number}/plans/{plan}"]:
         return 404  # the drop has no plan of this id
+    if "/inbox/" in path:
+        return 404  # no such upload; the others are not read
     return 303 if path in PATHS["/steps/{number}"] else 200
 
 

@@ -15,8 +15,9 @@ from sqlalchemy import Engine, text
 from bms_flows import texts
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings
-from bms_provider.board import files, routes
+from bms_provider.board import files
 from bms_provider.board import warehouse as board_warehouse
+from bms_provider.board.settings import settings
 from bms_provider.board.warehouse import reading
 from bms_warehouse.errors import WarehouseError
 from tests.bms_provider.board.conftest import Visit
@@ -417,7 +418,7 @@ def test_an_invalid_setting_is_named_to_users_of_the_board_only(
     visit: Visit, monkeypatch: pytest.MonkeyPatch, user: str | None, status: int
 ) -> None:
     monkeypatch.setenv("BMS_DROP_STABLE_MINUTES", "0")
-    routes.settings.cache_clear()
+    settings.cache_clear()
     answer = visit(user).get("/bms/")
     assert answer.status_code == status
     assert ("BMS_DROP_STABLE_MINUTES is" in answer.text) is (status == 503)

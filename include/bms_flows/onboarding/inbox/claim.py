@@ -67,6 +67,7 @@ class Drop:
     counts: Mapping[str, int] | None
     started_at: datetime | None
     ended_before: str | None = None
+    submitted_by: str | None = None
 
     @classmethod
     def of(cls, row: RowMapping) -> "Drop":
@@ -240,6 +241,14 @@ def mark_started(engine: Engine, number: int) -> None:
             update(dropped_file)
             .where(dropped_file.c.id == number, dropped_file.c.started_at.is_(None))
             .values(started_at=clock(connection))
+        )
+
+
+def record_submission(engine: Engine, number: int, user: str) -> None:
+    """Record the id of the user who submitted the drop's file on the board."""
+    with engine.begin() as connection:
+        connection.execute(
+            update(dropped_file).where(dropped_file.c.id == number).values(submitted_by=user)
         )
 
 

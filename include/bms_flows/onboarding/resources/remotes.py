@@ -57,7 +57,7 @@ class ServiceRemote:
         entities: Collection[int] = (),
     ) -> None:
         settings = settings or OnboardingSettings()
-        self.resource, self.identity = self._described(settings.phone_region)
+        self.resource, self.identity = self.described(settings.phone_region)
         self._reader = reader
         self._writer = writer
         self._entities = frozenset(entities if self.identity.scope is not None else ())
@@ -67,8 +67,10 @@ class ServiceRemote:
         self._page_size = min(reader.settings.page_size, settings.list_page_size)
         self._seen: dict[tuple[str, bytes], ServiceRecord] = {}
 
-    def _described(self, region: str) -> tuple[Resource, Identity]:  # noqa: ARG002 - for phone numbers
-        return self.resource, self.identity
+    @classmethod
+    def described(cls, region: str) -> tuple[Resource, Identity]:  # noqa: ARG003 - for phone numbers
+        """Return the resource and its match rules where phone numbers without prefix are of `region`."""
+        return cls.resource, cls.identity
 
     def _lists(self, scopes: Iterable[Any]) -> Mapping[str, Mapping[str, Any]]:
         """Return the parameters of the lists that together contain every record of `scopes`, by name."""
@@ -171,7 +173,7 @@ class ServiceRemote:
             mark = content_digest(msgspec.json.encode(item))
             # Lists are read more than once; reuse the records of unchanged items.
             if (name, mark) not in self._seen:
-                self._seen[name, mark] = self._known(item, name)
+                self._seen[name, mark] = self.record_of(self.identity, item, name)
             found.append((self._seen[name, mark], mark))
         return found
 
@@ -214,15 +216,16 @@ class ServiceRemote:
 
     def known(self, record: Any) -> ServiceRecord:
         """Return the detail of a record as the record of a list."""
-        return self._known(record, "")
+        return self.record_of(self.identity, record, "")
 
-    def _known(self, record: Any, name: str) -> ServiceRecord:  # noqa: ARG002 - lists of an entity name it
+    @classmethod
+    def record_of(cls, identity: Identity, record: Any, name: str) -> ServiceRecord:  # noqa: ARG003 - lists of an entity name it
         """Return an item of the list `name`, or a detail, as a record."""
         values = msgspec.structs.asdict(record)
         return ServiceRecord(
             remote_id=str(record.key),
             number=record.id,
-            **self.identity.digests(values)._asdict(),
+            **identity.digests(values)._asdict(),
             created_on=record.created_on,
             deleted=bool(values.get("deleted")),
         )
@@ -244,14 +247,16 @@ class Employees(ServiceRemote):
     def _created(self, made: Any) -> RecordIds:
         return RecordIds(made.guid_employee, made.id_employee, made.is_standby)
 
-    def _known(self, record: Any, name: str) -> ServiceRecord:
+    @classmethod
+    def record_of(cls, identity: Identity, record: Any, name: str) -> ServiceRecord:
+        """Return an item of the list of the entity `name`, or a detail, as a record."""
         values = msgspec.structs.asdict(record)
         values["id_entity"] = int(name) if name else record.id_entity
         return ServiceRecord(
             remote_id=record.guid_employee,
             number=record.id_employee,
             is_standby=record.is_standby,
-            **self.identity.digests(values)._asdict(),
+            **identity.digests(values)._asdict(),
             created_on=record.created_on,
             values=values,
         )
@@ -266,7 +271,9 @@ class Contacts(ServiceRemote):
     _list_endpoint = "list_contacts"
     _detail_endpoint = "read_contact"
 
-    def _described(self, region: str) -> tuple[Resource, Identity]:
+    @classmethod
+    def described(cls, region: str) -> tuple[Resource, Identity]:
+        """Return resource and match rules for phone numbers of a region."""
         own = contact(region)
         return own, contact_identity(own)
 
@@ -285,7 +292,9 @@ class Consultants(ServiceRemote):
     _list_endpoint = "list_consultants"
     _detail_endpoint = "read_consultant"
 
-    def _described(self, region: str) -> tuple[Resource, Identity]:
+    @classmethod
+    def described(cls, region: str) -> tuple[Resource, Identity]:
+        """Return resource and match rules for phone numbers of a region."""
         own = consultant(region)
         return own, consultant_identity(own)
 

@@ -163,6 +163,7 @@ create table bms.dropped_file ( -- Dropped files; inserting a row claims the fil
     entered_at timestamptz not null, -- First discovery or claim.
     started_at timestamptz, -- Start of the DAG run; null until then.
     finished_at timestamptz, -- Latest end.
+    submitted_by text, -- Id of the Airflow user who submitted the file on the board; null for a file that was put into the folder.
     constraint pk_dropped_file primary key (id),
     constraint ck_dropped_file_finished check (state in ('waiting', 'open') or finished_at is not null),
     constraint ck_dropped_file_state check (state in ('waiting', 'open', 'applied', 'not_applied', 'refused', 'repeated', 'withdrawn')),

@@ -16,7 +16,7 @@ from bms_flows.onboarding.reporting.approval_request import ApprovalRequest
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import Language
-from bms_flows.texts import PLANNED
+from bms_flows.texts import INBOX_PAGE, PLANNED
 from bms_provider.board import files
 from bms_provider.board.flows import FLOWS
 from bms_provider.board.queries import trends
@@ -56,6 +56,7 @@ def flow_page(warehouse: Connection, name: str, settings: OnboardingSettings) ->
         if flow.creates
         else [],
         "language": language,
+        "flow_inbox": INBOX_PAGE["open"][language] if flow.creates else "",
         "outcomes": outcome_labels(language),
         "quarantined": quarantined,
         "missing_numbers": waiting.missing_numbers(warehouse, MAX_ROWS)

@@ -1,0 +1,123 @@
+"""Uploaded files before they are dropped: in folders beside the inboxes, for the user who uploaded them."""
+
+import re
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import msgspec
+from upath import UPath
+
+from bms_flows.onboarding.inbox.discovery import LONGEST_NAME, OutsideInbox, ignored, inside
+from bms_flows.onboarding.reading.sheet import Limits
+from bms_flows.runtime import storage
+
+FOLDER: Final = "uploads"
+"""Folder of the data root; the inboxes are others, so an upload creates nothing."""
+LIFE: Final = timedelta(days=1)
+"""Time after which an upload that was not submitted is deleted."""
+MOST: Final = 5
+"""Uploads of a user in one inbox; the oldest make room for new ones."""
+_TOKEN: Final = re.compile("[0-9a-f]{32}")
+_FACTS, _ORIGINAL, _CORRECTED = "upload.json", "original", "corrected"
+
+
+class BadName(ValueError):
+    """No dropped file can have this name."""
+
+
+class _Facts(msgspec.Struct):
+    """What is stored of an upload beside its content."""
+
+    name: str
+    user: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Upload:
+    """An uploaded file: its folder, the name that it is dropped under, and its user's id."""
+
+    folder: UPath
+    name: str
+    user: str
+    at: datetime
+
+    @property
+    def token(self) -> str:
+        """The name of its folder, which no other user can guess."""
+        return self.folder.name
+
+    @property
+    def target(self) -> UPath:
+        """The file to which the content is written first."""
+        return self.folder / _ORIGINAL
+
+    def save_corrected(self, content: bytes) -> None:
+        """Save the corrected content; the original stays beside it."""
+        storage.save_private(self.folder / _CORRECTED, content)
+
+    def contents(self) -> tuple[bytes, bytes | None]:
+        """Return the content to drop, and the original if the content is a correction."""
+        original = storage.read_file(self.folder / _ORIGINAL, Limits().bytes + 1)
+        try:
+            return storage.read_file(self.folder / _CORRECTED), original
+        except FileNotFoundError:
+            return original, None
+
+    def remove(self) -> None:
+        """Delete the upload."""
+        for name in (_CORRECTED, _ORIGINAL, _FACTS):
+            (self.folder / name).unlink(missing_ok=True)
+        if self.folder.protocol in storage.LOCAL and self.folder.exists():
+            self.folder.rmdir()
+
+
+def begin(root: UPath, inbox: str, name: str, user: str) -> Upload:
+    """Return a new upload; raise `BadName`. Deletes what is too old, or too many of the user."""
+    check_name(root, name)
+    now = datetime.now(UTC)
+    earlier = sorted(_of_inbox(root, inbox), key=lambda each: each.at, reverse=True)
+    own = [each for each in earlier if each.user == user]
+    for each in earlier:
+        if now - each.at > LIFE or each in own[MOST - 1 :]:
+            each.remove()
+    folder = root / FOLDER / inbox / secrets.token_hex(16)
+    facts = _Facts(name, user, now)
+    storage.save_private(folder / _FACTS, msgspec.json.encode(facts))
+    return Upload(folder, name, user, now)
+
+
+def find(root: UPath, inbox: str, token: str, user: str) -> Upload | None:
+    """Return an upload of a user; None for one of another user, or one that was deleted."""
+    if not _TOKEN.fullmatch(token):
+        return None
+    found = _read(root / FOLDER / inbox / token)
+    return found if found and found.user == user else None
+
+
+def check_name(folder: UPath, name: str) -> None:
+    """Raise `BadName` unless a dropped file can have this name."""
+    try:
+        inside(folder, name)
+    except OutsideInbox:
+        raise BadName from None
+    if ignored(name) or not name.isprintable() or len(name.encode()) > LONGEST_NAME:
+        raise BadName
+
+
+def _of_inbox(root: UPath, inbox: str) -> Iterator[Upload]:
+    folder = root / FOLDER / inbox
+    for each in folder.iterdir() if folder.exists() else ():
+        if found := _read(each):
+            yield found
+
+
+def _read(folder: UPath) -> Upload | None:
+    try:
+        facts = msgspec.json.decode(storage.read_file(folder / _FACTS), type=_Facts)
+    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
+        return None
+    return Upload(folder, facts.name, facts.user, facts.at)

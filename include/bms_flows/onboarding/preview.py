@@ -1,0 +1,346 @@
+"""Preview of a file before it is dropped: how it is read, every fault, and what a drop would do.
+
+Reader and planner are those of a drop. The records come from the mirror, so a preview reads no list
+of the service; the plan of the drop reads the lists and decides. `answer` runs in a child process
+with limits, since a file may be hostile.
+"""
+
+import asyncio
+import difflib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+
+import msgspec
+from sqlalchemy import Engine, select
+
+from bms.records.declaration import described
+from bms_flows.onboarding.faults import Fault
+from bms_flows.onboarding.inbox import discovery
+from bms_flows.onboarding.ledger import entering, transitions
+from bms_flows.onboarding.ledger.store import PostgresLedger, with_managers
+from bms_flows.onboarding.planning import planner
+from bms_flows.onboarding.planning import rules as planning_rules
+from bms_flows.onboarding.planning.matching import EVER, PlanningView, keys_of, match_keys_of
+from bms_flows.onboarding.planning.plan import Action, Plan, PlannedRow
+from bms_flows.onboarding.planning.rules import Rules
+from bms_flows.onboarding.reading.corrections import Corrections, corrected
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reading.sheet import Row, Sheet, is_report_column
+from bms_flows.onboarding.resources.description import Resource, normalize_header
+from bms_flows.onboarding.resources.evidence import ServiceRecord
+from bms_flows.onboarding.resources.match_rules import Identity
+from bms_flows.onboarding.resources.remotes import REMOTES
+from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat, OnboardingSettings
+from bms_flows.runtime.settings import Language
+from bms_flows.texts import FAULTS
+from bms_warehouse import database
+from bms_warehouse.resources import RESOURCES
+from bms_warehouse.tables.mirror import MIRROR_TABLES
+
+Verdict = Literal["correct", "decide", "create", "exists", "resume", "unchecked"]
+"""What a drop does with a row: its cells need correction; a reviewer decides; it is created; its
+record exists; an earlier drop continues; or unknown, since the mirror lacks the row's entity."""
+
+MAX_ROWS: Final = 500
+"""Rows of a verdict that a preview shows."""
+_LIKE: Final = 0.6
+"""Similarity from which a known header is proposed for an unknown one."""
+
+Reason = tuple[str, str]
+"""What is wrong, and what to do."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """A file to preview, or to correct: `cells` and `headers` are `Corrections`."""
+
+    name: str
+    resource: str
+    content: bytes
+    warehouse: str
+    mirrored: Mapping[str, datetime]
+    """Time of the mirror's latest complete read, by scope; empty text if the resource has none."""
+    cells: Mapping[int, Mapping[int, str]] = {}
+    headers: Mapping[int, str | None] = {}
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A column of the file, and the field that it is read as; `missing`: a field without a column."""
+
+    place: int
+    header: str
+    label: str | None
+    reasons: Sequence[Reason] = ()
+    proposals: Sequence[str] = ()
+    """Headers of fields that the column may be, the nearest first."""
+    missing: bool = False
+
+
+class PreviewRow(msgspec.Struct, frozen=True):
+    """A row: its cells in the order of the columns, reasons by column, and those of the whole row."""
+
+    line: int
+    verdict: Verdict
+    cells: Sequence[str]
+    wrong: Mapping[int, Sequence[Reason]] = {}
+    reasons: Sequence[Reason] = ()
+    record: str = ""
+    """Number of the record that exists."""
+
+
+class Preview(msgspec.Struct, frozen=True):
+    """A preview, in the language of the inbox."""
+
+    columns: Sequence[Column]
+    rows: Sequence[PreviewRow]
+    counts: Mapping[Verdict, int]
+    reasons: Sequence[Reason] = ()
+    """What is wrong with the whole file: no row of it is used."""
+    truncated: bool = False
+    """Whether the end of the file is missing."""
+    read_at: datetime | None = None
+    """Time of the mirror; None if it lacks every row's scope."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """A preview, or the content of a corrected file."""
+
+    preview: Preview | None = None
+    content: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files of an inbox are read and planned."""
+
+    resource: Resource
+    identity: Identity
+    rules: Rules
+    declared: DeclaredFormat
+    settings: OnboardingSettings
+
+    @classmethod
+    def of(cls, name: str, settings: OnboardingSettings) -> "Reading":
+        """Return how files of a resource are read."""
+        resource, identity = REMOTES[name].described(settings.phone_region)
+        rules = planning_rules.read(resource, settings.rules)
+        declared = settings.inbox_formats.get(resource.inbox, UNDECLARED)
+        return cls(resource, identity, rules, declared, settings)
+
+    @property
+    def language(self) -> Language:
+        """The language of the inbox."""
+        return self.settings.language_of(self.resource.inbox)
+
+
+_QUESTION: Final = msgspec.msgpack.Decoder(Question)
+_ANSWER: Final = msgspec.msgpack.Decoder(Answer)
+encode = msgspec.msgpack.encode
+decode_answer = _ANSWER.decode
+
+
+def answer(request: bytes) -> bytes:
+    """Answer an encoded question; the settings come from the environment."""
+    asked = _QUESTION.decode(request)
+    reading = Reading.of(asked.resource, OnboardingSettings.from_environment())
+    if asked.cells or asked.headers:
+        sheet = read(asked.content, asked.name, reading.resource, reading.declared)
+        content = corrected(asked.content, sheet.form, Corrections(asked.cells, asked.headers))
+        return encode(Answer(content=content))
+    engine = database.connect(asked.warehouse)
+    try:
+        return encode(Answer(preview(asked.content, asked.name, reading, engine, asked.mirrored)))
+    finally:
+        engine.dispose()
+
+
+def preview(
+    content: bytes, name: str, reading: Reading, engine: Engine, mirrored: Mapping[str, datetime]
+) -> Preview:
+    """Return the preview of a file named `name`."""
+    sheet = read(content, name, reading.resource, reading.declared)
+    view = mirror_view(engine, sheet, reading, min(mirrored.values(), default=None))
+    plan = planner.make(sheet, reading.resource, reading.identity, reading.rules, view)
+    found = _Preview(sheet, plan, reading, mirrored)
+    return found.preview(truncated=not discovery.complete(content, name))
+
+
+def mirror_view(
+    engine: Engine, sheet: Sheet, reading: Reading, read_at: datetime | None
+) -> PlanningView:
+    """Return the planner's view of the ledger and of the mirror, read at `read_at`."""
+    resource, identity, settings = reading.resource, reading.identity, reading.settings
+    since = read_at - transitions.EMPTY_LOOKUPS * settings.settle if read_at else EVER
+    ledger, match_keys = PostgresLedger(engine, resource.name), match_keys_of(sheet, identity)
+    entries = asyncio.run(with_managers(ledger, keys_of(sheet, identity)))
+    with engine.connect() as connection:
+        in_flight = entering.rows_in_flight(connection, identity, since)
+        matched = entering.matched_ids(connection, resource.name, match_keys)
+    shown = list(mirrored_records(engine, resource.name, identity))
+    ids = frozenset(known.remote_id for known in shown)
+    return PlanningView(
+        entries,
+        in_flight,
+        shown,
+        matched=matched,
+        since=since,
+        headcount=len(shown),
+        contains=ids.__contains__,
+    )
+
+
+def mirrored_records(engine: Engine, name: str, identity: Identity) -> Iterator[ServiceRecord]:
+    """Yield the records of a mirror as the service's list showed them; without those that are missing."""
+    [source] = (each for each in RESOURCES if each.name == name)
+    table = MIRROR_TABLES[name].current
+    columns = {each.name: each.column for each in described(source.item).values()}
+    wanted = [table.c[column].label(field) for field, column in columns.items()]
+    scope = [table.c["_entity"]] if source.per_entity else []
+    present = table.c["_removal_reason"].is_distinct_from("missing")
+    with engine.connect() as connection:
+        for row in connection.execute(select(*wanted, *scope).where(present)).mappings():
+            values = {field: _as_listed(row[field]) for field in columns}
+            of_list = str(row["_entity"] or "") if source.per_entity else ""
+            yield REMOTES[name].record_of(identity, source.item(**values), of_list)
+
+
+def _as_listed(value: Any) -> Any:
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+@dataclass(frozen=True)
+class _Preview:
+    """A sheet and its plan as a preview."""
+
+    sheet: Sheet
+    plan: Plan
+    reading: Reading
+    mirrored: Mapping[str, datetime]
+
+    def preview(self, *, truncated: bool) -> Preview:
+        """Return the preview."""
+        form, rows = self.sheet.form, {row.line: row for row in self.sheet.rows}
+        counts = Counter[Verdict]()
+        chosen: list[tuple[Verdict, PlannedRow]] = []
+        for each in self.plan.rows:
+            verdict = self.verdict(each, rows[each.line])
+            counts[verdict] += 1
+            if counts[verdict] <= MAX_ROWS:
+                chosen.append((verdict, each))
+        lacking = self.missing_fields([each for _, each in chosen])
+        scopes = {self.scope(each) for each in self.sheet.rows} & self.mirrored.keys()
+        of_file = [each for each in self.sheet.file_faults if each.column not in form.headers]
+        return Preview(
+            list(self.columns(lacking)),
+            [self.row(verdict, each, rows[each.line], lacking) for verdict, each in chosen],
+            counts,
+            list(dict.fromkeys(map(self.reason, of_file))),
+            truncated,
+            min((self.mirrored[each] for each in scopes), default=None),
+        )
+
+    def verdict(self, planned: PlannedRow, row: Row) -> Verdict:
+        """Return the verdict on a row."""
+        unmirrored = self.scope(row) not in self.mirrored
+        match planned.action:
+            case Action.REJECTED:
+                # Managers are searched among the records, too.
+                codes = {each.code.startswith("manager_") for each in planned.faults}
+                return "unchecked" if unmirrored and codes == {True} else "correct"
+            case Action.CREATE:
+                return "unchecked" if unmirrored else "create"
+            case Action.RESUME:
+                return "resume"
+            case Action.ALREADY_THERE:
+                return "exists"
+            case Action.MANUAL_CHANGE if planned.known is not None:
+                return "exists"
+        return "decide"
+
+    def scope(self, row: Row) -> str:
+        """Return the scope of a row as the mirrors name it."""
+        scope = self.reading.identity.scope_of(row.values)
+        return "" if scope is None else str(scope)
+
+    def missing_fields(self, planned: Sequence[PlannedRow]) -> Mapping[str, int]:
+        """Return the fields that rows need and no column has, with the places of new columns."""
+        form = self.sheet.form
+        named = dict.fromkeys(
+            fault.field
+            for row in planned
+            for fault in row.faults
+            if fault.field in form.labels and fault.field not in form.columns
+        )
+        if not form.headers:
+            return {}
+        return {str(name): len(form.headers) + n for n, name in enumerate(named)}
+
+    def columns(self, lacking: Mapping[str, int]) -> Iterator[Column]:
+        """Yield the columns of the file without those of a report, and the missing ones."""
+        form, fields = self.sheet.form, self.reading.resource.by_name
+        free = [
+            each.label for each in self.reading.resource.fields if each.name not in form.columns
+        ]
+        for place, (header, name) in enumerate(zip(form.headers, form.columns, strict=True)):
+            if is_report_column(header):
+                continue
+            reasons = [
+                self.reason(fault) for fault in self.sheet.file_faults if fault.column == header
+            ]
+            proposals = nearest(header, self.reading.resource, free) if reasons else ()
+            label = fields[name].label if name else None
+            yield Column(place, header, label, reasons, proposals)
+        for name, place in lacking.items():
+            yield Column(place, fields[name].label, fields[name].label, missing=True)
+
+    def row(
+        self, verdict: Verdict, planned: PlannedRow, row: Row, lacking: Mapping[str, int]
+    ) -> PreviewRow:
+        """Return a planned row as the page shows it."""
+        form = self.sheet.form
+        kept = [place for place, header in enumerate(form.headers) if not is_report_column(header)]
+        cells = [*row.cells, *[""] * (len(kept) - len(row.cells))][: len(kept)]
+        wrong: dict[int, list[Reason]] = {}
+        reasons: list[Reason] = []
+        for fault in planned.faults:
+            if fault in self.sheet.file_faults:
+                continue
+            place = lacking.get(fault.field or "")
+            if fault.field in form.columns:
+                place = form.columns.index(fault.field)
+            if place is None:
+                reasons.append(self.reason(fault))
+            else:
+                wrong.setdefault(place, []).append(self.reason(fault))
+        # Without their details, which the mirror may lack, records aren't compared with rows.
+        if planned.reason and planned.reason in FAULTS and planned.reason != "not_readable":
+            reasons.append(self.reason(Fault(planned.reason, row.line)))
+        known = planned.known
+        return PreviewRow(
+            row.line,
+            verdict,
+            [*cells, *[""] * len(lacking)],
+            wrong,
+            list(dict.fromkeys(reasons)),
+            str(known.number or known.remote_id) if known else "",
+        )
+
+    def reason(self, fault: Fault) -> Reason:
+        """Return what is wrong and what to do, in the language of the inbox."""
+        return fault.reason(self.reading.language), fault.hint(self.reading.language)
+
+
+def nearest(header: str, resource: Resource, free: Sequence[str]) -> Sequence[str]:
+    """Return the headers of `free` fields, the most similar to an unknown header first."""
+    wanted = normalize_header(header)
+
+    def likeness(label: str) -> float:
+        field = resource.by_header[normalize_header(label)]
+        names = (normalize_header(each) for each in (field.name, *field.aliases))
+        return max(difflib.SequenceMatcher(None, wanted, each).ratio() for each in names)
+
+    ranked = sorted(((likeness(label), label) for label in free), key=lambda each: -each[0])
+    close = [label for found, label in ranked if found >= _LIKE]
+    return [*close, "", *(label for label in free if label not in close)]

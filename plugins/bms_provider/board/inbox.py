@@ -1,0 +1,242 @@
+"""Pages of an inbox: upload a file, see what a drop would do, correct cells, submit.
+
+An upload creates nothing: only `submit` writes the file into the inbox, where it becomes an ordinary drop.
+All requests that change something come from the board's own script (`same_origin`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from typing import IO, Annotated, Any, Final
+from urllib.parse import unquote, urlsplit
+
+from fastapi import APIRouter, Body, Depends, Header, HTTPException, Request, Response, status
+from fastapi.concurrency import contextmanager_in_threadpool, run_in_threadpool
+from fastapi.responses import HTMLResponse, JSONResponse
+from sqlalchemy import Connection
+
+from bms_flows.monitoring import freshness
+from bms_flows.onboarding import preview
+from bms_flows.onboarding.inbox import uploads
+from bms_flows.onboarding.inbox.uploads import BadName, Upload
+from bms_flows.onboarding.inboxes import Inbox
+from bms_flows.onboarding.preview import Answer, Question
+from bms_flows.onboarding.reading.sheet import Limits
+from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.runtime import storage
+from bms_flows.runtime.context import FlowContext
+from bms_flows.runtime.fork_server import ForkServer, LimitExceeded, ServerBusy
+from bms_flows.texts import INBOX_PAGE
+from bms_provider.board.access import ViewerDep
+from bms_provider.board.flows import FLOWS
+from bms_provider.board.rendering import links, render
+from bms_provider.board.settings import SettingsDep
+from bms_provider.board.warehouse import WarehouseDep, warehouse_address, writing
+from bms_provider.flow_context import data_root
+
+log = logging.getLogger(__name__)
+
+READER: Final = ForkServer("bms_flows.onboarding.preview:answer")
+"""Reads uploaded files in child processes: one per process of the API server."""
+MOST_CELLS: Final = 20_000
+"""Corrected cells in one request."""
+VERDICTS: Final = ("correct", "decide", "unchecked", "create", "exists", "resume")
+"""Sections of a preview, in order."""
+
+Cells = Annotated[
+    dict[Annotated[int, Body(ge=1)], dict[Annotated[int, Body(ge=0, le=500)], str]], Body()
+]
+Headers = Annotated[dict[Annotated[int, Body(ge=0, le=500)], str | None], Body()]
+
+
+def same_origin(
+    request: Request,
+    x_bms_board: Annotated[str | None, Header()] = None,
+    sec_fetch_site: Annotated[str | None, Header()] = None,
+    origin: Annotated[str | None, Header()] = None,
+) -> None:
+    """Raise 403 unless the board's script sent the request.
+
+    Other sites can't send the header without a preflight. Browsers name the site of a request; where
+    one doesn't, the origin must be the host.
+    """
+    hosts = {request.headers.get("host"), request.headers.get("x-forwarded-host")}
+    foreign = origin is not None and urlsplit(origin).netloc not in hosts
+    if not x_bms_board or (foreign if sec_fetch_site is None else sec_fetch_site != "same-origin"):
+        raise HTTPException(status.HTTP_403_FORBIDDEN, "other_site")
+
+
+router = APIRouter(prefix="/flows/{name}/inbox", default_response_class=HTMLResponse)
+"""Routes of users who may edit the DAG of an inbox."""
+changes = APIRouter(
+    prefix="/flows/{name}/inbox",
+    default_response_class=JSONResponse,
+    dependencies=[Depends(same_origin)],
+)
+"""Routes that change something."""
+
+
+def resource_of(name: str, who: ViewerDep) -> str:
+    """Return the resource of a flow's inbox; 404 for a flow without inbox, 403 without its right."""
+    who.must_edit(name)
+    resource = FLOWS[name].creates
+    if resource is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "no_page")
+    return resource
+
+
+ResourceDep = Annotated[str, Depends(resource_of)]
+
+
+def upload_of(token: str, resource: ResourceDep, who: ViewerDep, settings: SettingsDep) -> Upload:
+    """Return the user's upload; 404 for any other."""
+    inbox = preview.Reading.of(resource, settings).resource.inbox
+    found = uploads.find(data_root(), inbox, token, who.user.get_id())
+    if found is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "no_upload")
+    return found
+
+
+UploadDep = Annotated[Upload, Depends(upload_of)]
+
+
+@router.get("")
+def inbox(request: Request, name: str, resource: ResourceDep, settings: SettingsDep) -> str:
+    """Show the form of the inbox."""
+    READER.start()  # while the user chooses a file
+    return render(request, "inbox.html", settings, **_page(name, resource, settings))
+
+
+@changes.post("")
+async def upload(
+    request: Request,
+    name: str,
+    resource: ResourceDep,
+    who: ViewerDep,
+    settings: SettingsDep,
+    x_file_name: Annotated[str, Header(max_length=2000)],
+) -> dict[str, str]:
+    """Store a file, streamed to disk; return the address of its preview."""
+    folder = preview.Reading.of(resource, settings).resource.inbox
+    user, root = who.user.get_id(), data_root()
+    try:
+        new = await run_in_threadpool(uploads.begin, root, folder, unquote(x_file_name), user)
+    except BadName:
+        raise HTTPException(status.HTTP_422_UNPROCESSABLE_CONTENT, "bad_name") from None
+    try:
+        async with contextmanager_in_threadpool(storage.private_file(new.target)) as stream:
+            size = await _store(request, stream)
+    except BaseException:
+        await run_in_threadpool(new.remove)
+        raise
+    log.info("User %s uploads %s bytes to %s", user, size, folder)
+    return {"page": links(request).upload(name, new.token)}
+
+
+@router.get("/{token}")  # noqa: FAST003 - `upload_of` takes the token
+def check(
+    request: Request,
+    name: str,
+    resource: ResourceDep,
+    upload: UploadDep,
+    warehouse: WarehouseDep,
+    settings: SettingsDep,
+) -> str:
+    """Show how the file is read, its faults, and what a drop would do."""
+    mirrored = mirror_times(warehouse, resource, settings)
+    warehouse.close()
+    content, original = upload.contents()
+    asked = Question(upload.name, resource, content, warehouse_address(), mirrored)
+    shown = _answer(asked).preview
+    return render(
+        request,
+        "upload.html",
+        settings,
+        **_page(name, resource, settings),
+        upload=upload,
+        original=original is not None,
+        digest=hashlib.sha256(content).hexdigest(),
+        preview=shown,
+        verdicts=VERDICTS,
+        limit=preview.MAX_ROWS,
+    )
+
+
+@changes.post("/{token}/cells", status_code=status.HTTP_204_NO_CONTENT)  # noqa: FAST003 - `upload_of` takes the token
+def correct(resource: ResourceDep, upload: UploadDep, cells: Cells, headers: Headers) -> Response:
+    """Correct cells and headers; the file as uploaded is kept."""
+    if sum(map(len, cells.values())) > MOST_CELLS:
+        raise HTTPException(status.HTTP_413_CONTENT_TOO_LARGE, "too_large")
+    content, _ = upload.contents()
+    asked = Question(upload.name, resource, content, "", {}, cells, headers)
+    corrected = _answer(asked).content or b""
+    if len(corrected) > Limits().bytes:
+        raise HTTPException(status.HTTP_413_CONTENT_TOO_LARGE, "too_large")
+    upload.save_corrected(corrected)
+    return Response(status_code=status.HTTP_204_NO_CONTENT)
+
+
+@changes.post("/{token}/submit")  # noqa: FAST003 - `upload_of` takes the token
+def submit(
+    request: Request,
+    resource: ResourceDep,
+    upload: UploadDep,
+    settings: SettingsDep,
+    digest: Annotated[str, Body(embed=True)],
+) -> dict[str, str]:
+    """Drop the file whose preview the user saw; return the page of the drop."""
+    content, _ = upload.contents()
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise HTTPException(status.HTTP_409_CONFLICT, "changed_upload")
+    flow = FlowContext(writing(), data_root(), settings)
+    drop = Inbox(flow, resource, settings).submit(upload)
+    log.info("User %s submits drop-%s", upload.user, drop.id)
+    return {"page": links(request).drop(drop.id)}
+
+
+@changes.post("/{token}/discard")  # noqa: FAST003 - `upload_of` takes the token
+def discard(request: Request, name: str, upload: UploadDep) -> dict[str, str]:
+    """Delete an upload; return the page of the inbox."""
+    upload.remove()
+    return {"page": links(request).inbox(name)}
+
+
+def mirror_times(
+    warehouse: Connection, resource: str, settings: OnboardingSettings
+) -> Mapping[str, Any]:
+    """Return when the mirror of a resource last read the whole list, by scope."""
+    [mirror] = (name for name, flow in FLOWS.items() if flow.loads == resource)
+    return {
+        "" if each.id_entity is None else str(each.id_entity): each.complete_at
+        for each in freshness.read_freshness(warehouse, settings)[mirror].entities
+        if each.complete_at is not None
+    }
+
+
+async def _store(request: Request, stream: IO[bytes]) -> int:
+    """Write the body of a request; return its size."""
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > Limits().bytes:
+            raise HTTPException(status.HTTP_413_CONTENT_TOO_LARGE, "too_large")
+        await run_in_threadpool(stream.write, part)
+    return size
+
+
+def _answer(asked: Question) -> Answer:
+    try:
+        return preview.decode_answer(READER.call(preview.encode(asked)))
+    except LimitExceeded:
+        raise HTTPException(status.HTTP_422_UNPROCESSABLE_CONTENT, "too_heavy") from None
+    except ServerBusy:
+        raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, "busy") from None
+
+
+def _page(name: str, resource: str, settings: OnboardingSettings) -> dict[str, Any]:
+    language = settings.language_of(preview.Reading.of(resource, settings).resource.inbox)
+    texts = {code: text[language] for code, text in INBOX_PAGE.items()}
+    title = texts[f"title_{resource}"]
+    return {"name": name, "flow": FLOWS[name], "language": language, "p": texts, "title": title}

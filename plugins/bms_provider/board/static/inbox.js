@@ -1,0 +1,93 @@
+"use strict";
+// Pages of an inbox and of a drop: upload, corrections, submission, progress.
+
+const page = () => document.querySelector("main > [lang]");
+const say = (text) => {
+  for (const each of document.querySelectorAll(".status")) each.textContent = text;
+};
+
+// Post to the board; show the server's error in the language of the page. Returns null after an error.
+const post = async (address, body, headers = {}) => {
+  say(page().dataset.working ?? "");
+  try {
+    const answer = await fetch(address, { method: "POST", body, headers: { "X-BMS-Board": "1", ...headers } });
+    if (answer.ok) return answer.status === 204 ? {} : await answer.json();
+    const error = (await answer.json()).error;
+    say((page().lang === "fr" && error.FR) || error.EN);
+  } catch {
+    say(page().dataset.failed ?? "");
+  }
+  return null;
+};
+const postJson = (address, content) => post(address, JSON.stringify(content), { "Content-Type": "application/json" });
+
+// Replace the content with the server's current one.
+const refresh = async () => {
+  const answer = await fetch(location.href);
+  if (!answer.ok) return location.reload();
+  const found = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const each of ["header", "main"]) {
+    const [old, now] = [document.querySelector(each), found.querySelector(each)];
+    if (old.innerHTML !== now.innerHTML) old.replaceWith(now);
+  }
+};
+
+const upload = async (file) => {
+  const address = document.querySelector("[data-upload]")?.dataset.upload;
+  if (!file || !address) return;
+  const found = await post(address, file, { "X-File-Name": encodeURIComponent(file.name), "Content-Type": "application/octet-stream" });
+  if (found) location.assign(found.page);
+};
+
+const changed = () => [...document.querySelectorAll("input[data-line]")].filter((each) => each.value !== each.defaultValue);
+const correct = async (cells, headers) => {
+  if (!(await postJson(page().dataset.cells, { cells, headers }))) return;
+  await refresh();
+  say(page().dataset.checked);
+  (document.querySelector("[aria-invalid]") ?? document.querySelector("[data-submit] [type=submit]"))?.focus();
+};
+const check = () => {
+  const [cells, headers] = [{}, {}];
+  for (const { value, dataset } of changed()) {
+    (cells[dataset.line] ??= {})[dataset.place] = value;
+    if ("added" in dataset) headers[dataset.place] = dataset.header;
+  }
+  return correct(cells, headers);
+};
+
+addEventListener("change", ({ target }) => {
+  if (target.matches("[type=file]")) upload(target.files[0]);
+});
+addEventListener("input", ({ target }) => {
+  if (!target.matches("[data-line]")) return;
+  document.querySelector("[data-check]").disabled = !changed().length;
+});
+addEventListener("click", async ({ target }) => {
+  if (target.matches("[data-check]")) await check();
+  if (target.matches("[data-accept]")) {
+    const place = target.dataset.accept;
+    const header = document.querySelector(`select[data-column="${place}"]`).value || null;
+    await correct({}, { [place]: header });
+  }
+  if (target.matches("[data-post]")) {
+    const found = await postJson(target.dataset.post, {});
+    if (found) location.assign(found.page);
+  }
+});
+addEventListener("submit", async (event) => {
+  event.preventDefault();
+  if (changed().length) return say(page().dataset.unsaved);
+  const { submit, digest } = event.target.dataset;
+  const found = await postJson(submit, { digest });
+  if (found) location.assign(found.page);
+});
+for (const kind of ["dragover", "drop"]) {
+  addEventListener(kind, (event) => {
+    const zone = document.querySelector("[data-upload]");
+    if (!zone) return;
+    event.preventDefault();
+    zone.classList.toggle("over", kind === "dragover");
+    if (kind === "drop") upload(event.dataTransfer.files[0]);
+  });
+}
+addEventListener("dragleave", () => document.querySelector("[data-upload]")?.classList.remove("over"));

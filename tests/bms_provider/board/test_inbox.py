@@ -1,0 +1,227 @@
+"""The pages of an inbox: upload, preview, corrections, submission; refused files, users and sites."""
+
+import io
+import re
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import openpyxl
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import Engine, text
+
+from bms_flows.onboarding.inbox import uploads
+from bms_flows.onboarding.reading.sheet import Limits
+from bms_flows.runtime.fork_server import CallLimits, ForkServer
+from bms_provider.board import inbox
+from bms_provider.board.inbox import READER
+from proofs.hostile_files import with_rows
+from tests.bms_provider.board.conftest import Visit
+
+INBOX = "/bms/flows/employee_onboarding/inbox"
+OURS = {"X-BMS-Board": "1", "Sec-Fetch-Site": "same-origin"}
+START = f"{datetime.now(UTC).year + 1}-01-04"
+HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée"
+ROWS = (f"710001;Dupont;Zoé;1;{START}", f"710002;;Léa;1;{START}", "710003;Roux;Max;1;31/02/2026")
+
+
+@pytest.fixture
+def hr(visit: Visit) -> TestClient:
+    """The client of an HR user."""
+    return visit("recruiter")
+
+
+def upload(client: TestClient, content: bytes, name: str = "entrées.csv", **headers: str) -> Any:
+    """Upload a file."""
+    given = {**OURS, "X-File-Name": quote(name), **headers}
+    return client.post(INBOX, content=content, headers=given)
+
+
+def page_of(client: TestClient, content: bytes, name: str = "entrées.csv") -> str:
+    """Upload a file; return the address of its preview, as the client asks for it."""
+    answer = upload(client, content, name)
+    assert answer.status_code == 200, answer.text
+    page: str = answer.json()["page"]
+    return page.removeprefix("/airflow")
+
+
+def csv(*rows: str, header: str = HEADER) -> bytes:
+    """Return a CSV."""
+    return "".join(f"{row}\r\n" for row in (header, *rows)).encode("cp1252")
+
+
+def workbook(*rows: list[Any]) -> bytes:
+    """Return a workbook."""
+    book, stream = openpyxl.Workbook(), io.BytesIO()
+    for row in rows:
+        book.active.append(row)  # type: ignore[union-attr]  # a new workbook has a sheet
+    book.save(stream)
+    return stream.getvalue()
+
+
+def post(client: TestClient, address: str, **content: Any) -> Any:
+    """Post as the board's script does."""
+    return client.post(address, json=content, headers=OURS)
+
+
+def digest_of(page: str) -> str:
+    """Return the digest of the shown file."""
+    found = re.search(r'data-digest="(\w+)"', page)
+    assert found
+    return found[1]
+
+
+def test_an_upload_is_corrected_and_submitted_as_an_ordinary_drop(
+    hr: TestClient, data_root: Path, warehouse: Engine
+) -> None:
+    assert hr.get(INBOX).status_code == 200
+    page = page_of(hr, csv(*ROWS))
+    shown = hr.get(page).text
+    assert "Nom, ligne 3" in shown
+    assert 'value="31/02/2026" data-line="4" data-place="4"' in shown
+    assert not (data_root / "inbox").exists()  # nothing is dropped yet
+
+    cells = {"3": {"1": "Martin; née Roy"}, "4": {"4": START}}
+    assert post(hr, f"{page}/cells", cells=cells, headers={}).status_code == 204
+    shown = hr.get(page).text
+    assert "aria-invalid" in shown  # a remark is no name
+    cells = {"3": {"1": "Martin"}}
+    assert post(hr, f"{page}/cells", cells=cells, headers={}).status_code == 204
+    shown = hr.get(page).text
+    assert "aria-invalid" not in shown
+
+    assert post(hr, f"{page}/submit", digest="0" * 64).status_code == 409
+    answer = post(hr, f"{page}/submit", digest=digest_of(shown))
+    assert answer.json() == {"page": "/airflow/bms/drops/1"}
+    dropped = data_root / "inbox/employees/entrées.csv"
+    assert dropped.read_bytes() == csv(
+        ROWS[0], f"710002;Martin;Léa;1;{START}", f"710003;Roux;Max;1;{START}"
+    )
+    with warehouse.connect() as connection:
+        drop = connection.execute(
+            text("select path, state, submitted_by, dag_run_id from bms.dropped_file")
+        ).one()
+    assert drop[:3] == ("entrées.csv", "open", "recruiter")
+    [original] = (data_root / "archive/employees").rglob("original-*")
+    assert original.read_bytes() == csv(*ROWS)
+    assert list((data_root / "uploads").rglob("*.*")) == []
+    assert hr.get(page).status_code == 404
+
+
+def test_an_unknown_column_is_accepted_as_the_nearest_or_left_out(hr: TestClient) -> None:
+    content = csv(
+        f"710001;Dupont;Zoé;1;{START};x", header="Matricule;Nomm;Prénom;Entité;Date d'entrée;Taille"
+    )
+    page = page_of(hr, content)
+    shown = hr.get(page).text
+    assert re.search(r'<select data-column="1"><option value="Nom">', shown)
+    assert '<button type="submit" class="primary" disabled>' in shown
+    assert post(hr, f"{page}/cells", cells={}, headers={"1": "Nom", "5": None}).status_code == 204
+    shown = hr.get(page).text
+    assert "<select" not in shown
+    assert '<button type="submit" class="primary">' in shown
+
+
+def test_a_missing_column_is_filled_in_on_the_page(hr: TestClient) -> None:
+    page = page_of(hr, csv("710001;Zoé;1", header="Matricule;Prénom;Entité"))
+    shown = hr.get(page).text
+    [(name, date)] = [re.findall(r'data-place="(\d)" data-header="[^"]+" data-added', shown)]
+    headers = {name: "Nom", date: "Date d'entrée"}
+    cells = {"2": {name: "Dupont", date: START}}
+    assert post(hr, f"{page}/cells", cells=cells, headers=headers).status_code == 204
+    assert "aria-invalid" not in hr.get(page).text
+
+
+def test_a_workbook_is_corrected_without_a_change_to_other_cells(
+    hr: TestClient, data_root: Path
+) -> None:
+    content = workbook(
+        ["Matricule", "Nom", "Prénom", "Entité", "Date d'entrée"],
+        ["007", None, "Zoé", 1, date(2027, 1, 4)],
+        ["008", "Roux", "Max", 1, date(2027, 1, 5)],
+    )
+    page = page_of(hr, content, "entrées.xlsx")
+    post(hr, f"{page}/cells", cells={"2": {"1": "Dupont"}}, headers={})
+    shown = hr.get(page).text
+    assert "aria-invalid" not in shown
+    post(hr, f"{page}/submit", digest=digest_of(shown))
+    stored = (data_root / "inbox/employees/entrées.xlsx").read_bytes()
+    sheet: Any = openpyxl.load_workbook(io.BytesIO(stored)).active
+    found: Any = [[cell.value for cell in row] for row in sheet.iter_rows(min_row=2)]
+    assert [row[:4] for row in found] == [["007", "Dupont", "Zoé", 1], ["008", "Roux", "Max", 1]]
+    assert [row[4].date() for row in found] == [date(2027, 1, 4), date(2027, 1, 5)]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-BMS-Board": ""},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "none"},
+    ],
+)
+def test_a_request_of_another_site_changes_nothing(
+    hr: TestClient, data_root: Path, headers: dict[str, str]
+) -> None:
+    page = page_of(hr, csv(*ROWS))
+    assert upload(hr, csv(*ROWS), **headers).status_code == 403
+    for action in ("cells", "submit", "discard"):
+        answer = hr.post(f"{page}/{action}", json={}, headers={**OURS, **headers})
+        assert answer.status_code == 403, action
+    assert len(list((data_root / "uploads/employees").iterdir())) == 1
+    assert hr.get(page).status_code == 200
+
+
+def test_an_old_browser_sends_the_origin(hr: TestClient) -> None:
+    given = {"X-BMS-Board": "1", "X-File-Name": "a.csv"}
+    for origin, status in (("http://testserver", 200), ("http://evil.example", 403), ("null", 403)):
+        answer = hr.post(INBOX, content=csv(*ROWS), headers={**given, "Origin": origin})
+        assert answer.status_code == status, origin
+
+
+def test_an_upload_belongs_to_its_user(visit: Visit, hr: TestClient) -> None:
+    page = page_of(hr, csv(*ROWS))
+    other = visit("user")
+    assert other.get(page).status_code == 404
+    assert post(other, f"{page}/submit", digest="").status_code == 404
+    assert visit("clerk").get(page).status_code == 403
+    assert visit().get(page).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "name", ["", "..", "a/b.csv", "_modele.csv", ".csv", "a.csv.part", "a\n.csv", "a" * 300]
+)
+def test_no_file_can_have_such_a_name(hr: TestClient, data_root: Path, name: str) -> None:
+    answer = upload(hr, csv(*ROWS), name)
+    assert answer.status_code == 422
+    assert "Renommez le fichier" in answer.json()["error"]["FR"]
+    assert not (data_root / "uploads").exists()
+
+
+def test_a_file_beyond_the_limit_is_not_stored(hr: TestClient, data_root: Path) -> None:
+    assert upload(hr, b"a" * (Limits().bytes + 1)).status_code == 413
+    assert list((data_root / "uploads").rglob("*.*")) == []
+
+
+def test_a_hostile_file_ends_its_own_process_only(
+    hr: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbox, "READER", ForkServer(READER.function, CallLimits(cpu_s=3)))
+    hostile = with_rows((b"<row>" + b"<c/>" * 240 + b"</row>") * 100_000)
+    answer = hr.get(page_of(hr, hostile, "classeur.xlsx"))
+    assert answer.status_code == 422
+    assert "Copiez les lignes dans un classeur neuf" in answer.text
+    assert hr.get(page_of(hr, csv(*ROWS))).status_code == 200
+    inbox.READER.close()
+
+
+def test_old_and_surplus_uploads_make_room(hr: TestClient, data_root: Path) -> None:
+    pages = [page_of(hr, csv(*ROWS)) for _ in range(uploads.MOST + 1)]
+    assert [hr.get(page).status_code for page in (pages[0], pages[1])] == [404, 200]
+    assert len(list((data_root / "uploads/employees").iterdir())) == uploads.MOST
+    page_before = pages[-1]
+    assert post(hr, f"{page_before}/discard").json() == {"page": f"/airflow{INBOX}"}
+    assert hr.get(page_before).status_code == 404

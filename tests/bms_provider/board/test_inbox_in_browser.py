@@ -1,0 +1,173 @@
+"""The pages of an inbox in a browser: by mouse and by keyboard, accessible, on a phone, light and dark.
+
+If BMS_PICTURES names a folder, pictures of each state are saved there.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from fastapi.testclient import TestClient
+from playwright.sync_api import Browser, FilePayload, Page, Route, expect
+from sqlalchemy import Engine, text
+
+from tests import services
+from tests.bms_provider.board.conftest import Visit
+from tests.bms_provider.board.test_inbox import START, csv
+
+BOARD = "https://board.example/airflow"
+INBOX = f"{BOARD}/bms/flows/employee_onboarding/inbox"
+
+pytestmark = pytest.mark.services
+
+HEADER = "Matricule;Nomm;Prénom;Entité;Date d'entrée;E-mail professionnel"
+ROWS = [
+    *(f"71000{n};Dupont;Zoé {'ABCDEFGH'[n]};1;{START};zoe{n}@exemple.fr" for n in range(8)),
+    f"710010;;Léa;1;{START};lea@exemple.fr",
+    "710011;Roux;Max;1;31/02/2027;max(at)exemple.fr",
+    f"100001;Martin;Ève;1;{START};",
+    "710012;Martin;Ève;1;2020-01-06;",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A Chromium."""
+    with services.browser() as found:
+        yield found
+
+
+@pytest.fixture
+def mirror(warehouse: Engine) -> None:
+    """A mirror with an employee, read today."""
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("""insert into bms.step_run (flow, dag_run_id, step, id_entity, state, started_at,
+                finished_at) values ('employee_directory', 'scheduled__1', 'sync', 1, 'complete', now(), now())""")
+        )
+        connection.execute(
+            text("""insert into bms.employee (guid_employee, id_employee, payroll_number, last_name,
+                first_name, start_date, _entity, id_entity, deleted, _detailed, _standby, _former,
+                _first_seen_at, _version, _changed_at, _step_run_id, _row_hash)
+                values ('0a', 4711, '100001', 'Martin', 'Ève', '2020-01-06', 1, 1, false, true, false,
+                false, now(), 1, now(), 1, '')""")
+        )
+
+
+def serve(page: Page, client: TestClient) -> None:
+    """Answer the page's requests by the board."""
+
+    def answer(route: Route) -> None:
+        asked = route.request
+        path = asked.url.removeprefix(BOARD)
+        headers = {**asked.all_headers(), "host": "board.example"}
+        found = client.request(asked.method, path, content=asked.post_data_buffer, headers=headers)
+        route.fulfill(status=found.status_code, headers=dict(found.headers), body=found.content)
+
+    page.route("**/*", answer)
+
+
+@pytest.fixture
+def opened(browser: Browser, visit: Visit) -> Iterator[Callable[..., Page]]:
+    """Open a page of an HR user in a color scheme and a width."""
+    pages = []
+
+    def opener(scheme: Literal["light", "dark"] = "light", width: int = 1180) -> Page:
+        page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800})
+        page.set_default_timeout(20_000)
+        expect.set_options(timeout=20_000)
+        serve(page, visit("recruiter"))
+        pages.append(page)
+        return page
+
+    yield opener
+    for each in pages:
+        each.close()
+
+
+def picture(page: Page, name: str) -> None:
+    """Check a state for accessibility and width; save its picture."""
+    found = Axe().run(page)
+    assert found.violations_count == 0, (name, found.generate_report())
+    width = page.viewport_size["width"] if page.viewport_size else 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+    if folder := os.environ.get("BMS_PICTURES"):
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+
+
+def payload(content: bytes) -> FilePayload:
+    """Return a file to choose."""
+    return {"name": "entrées de janvier.csv", "mimeType": "text/csv", "buffer": content}
+
+
+@pytest.mark.usefixtures("mirror")
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1180), ("dark", 1180), ("light", 390)])
+def test_a_file_is_uploaded_corrected_and_submitted(
+    opened: Callable[..., Page],
+    warehouse: Engine,
+    scheme: Literal["light", "dark"],
+    width: int,
+) -> None:
+    page, label = opened(scheme, width), f"{scheme}-{width}"
+    page.goto(INBOX)
+    picture(page, f"inbox-1-empty-{label}")
+    page.locator("input[type=file]").set_input_files(payload(csv(*ROWS, header=HEADER)))
+    page.wait_for_url("**/inbox/*")
+    picture(page, f"inbox-2-column-{label}")
+    submit = page.get_by_role("button", name="Envoyer le fichier")
+    expect(submit).to_be_disabled()
+    page.get_by_role("button", name="Valider").click()
+    expect(submit).to_be_enabled()
+    picture(page, f"inbox-3-faults-{label}")
+
+    # By keyboard: the focus is on the first faulty cell.
+    name = page.get_by_label("Nom, ligne 10", exact=True)
+    expect(name).to_be_focused()
+    page.keyboard.type("Bernard")
+    page.get_by_label("Date d'entrée, ligne 11").fill(START)
+    page.get_by_label("E-mail professionnel, ligne 11").fill("max@exemple.fr")
+    submit.click()
+    expect(page.get_by_role("status")).to_have_text(
+        "Vos corrections ne sont pas encore vérifiées : vérifiez-les d'abord.".replace(
+            " :", "\xa0:"
+        )
+    )
+    page.get_by_role("button", name="Vérifier les corrections").press("Enter")
+    expect(page.locator("[aria-invalid]")).to_have_count(0)
+    picture(page, f"inbox-4-corrected-{label}")
+    expect(submit).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/drops/*")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Dépôt 1")
+    picture(page, f"inbox-5-drop-{label}")
+    with warehouse.connect() as connection:
+        assert connection.scalar(text("select submitted_by from bms.dropped_file")) == "recruiter"
+
+
+def test_a_dragged_file_is_uploaded(opened: Callable[..., Page]) -> None:
+    page = opened()
+    page.goto(INBOX)
+    page.evaluate(
+        """([name, content]) => {
+            const data = new DataTransfer();
+            data.items.add(new File([content], name));
+            for (const kind of ["dragover", "drop"])
+                document.querySelector(".dropzone").dispatchEvent(
+                    new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
+        }""",
+        ["arrivées.csv", csv(ROWS[0], header=HEADER).decode("cp1252")],
+    )
+    page.wait_for_url("**/inbox/*")
+    expect(page.get_by_role("heading", level=1)).to_have_text("arrivées.csv")
+
+
+def test_a_refused_upload_is_explained(opened: Callable[..., Page]) -> None:
+    page = opened()
+    page.goto(INBOX)
+    file = payload(b"a;b\n")
+    page.locator("input[type=file]").set_input_files({**file, "name": "_modele.csv"})
+    expect(page.get_by_role("status")).to_contain_text("Renommez le fichier.")
+    picture(page, "inbox-6-refused")
