@@ -90,13 +90,17 @@ class ForkServer:
     def close(self) -> None:
         """End the server."""
         with self._lock:
-            if self._control and self._process:
-                self._control.close()
-                self._process.wait()
-            self._control = self._process = None
+            self._end()
+
+    def _end(self) -> None:
+        if self._control and self._process:
+            self._control.close()
+            self._process.wait()
+        self._control = self._process = None
 
     def _started(self) -> socket.socket:
         if self._control is None or self._process is None or self._process.poll() is not None:
+            self._end()
             ours, theirs = socket.socketpair()
             limits = (self.limits.memory, self.limits.cpu_s, self.limits.wall_s)
             command = [sys.executable, "-m", __name__, self.function, *map(str, limits)]
@@ -113,7 +117,7 @@ class ForkServer:
             try:
                 socket.send_fds(self._started(), [DONE], [connection.fileno()])
             except OSError:
-                self._control = None
+                self._end()
                 socket.send_fds(self._started(), [DONE], [connection.fileno()])
 
 
