@@ -6,10 +6,9 @@ with limits, since a file may be hostile.
 """
 
 import asyncio
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal
 
@@ -17,7 +16,7 @@ import msgspec
 from sqlalchemy import Engine, select
 
 from bms.records.declaration import described
-from bms_flows.onboarding.faults import Fault
+from bms_flows.onboarding.faults import Fault, with_column
 from bms_flows.onboarding.inbox import discovery
 from bms_flows.onboarding.ledger import entering, transitions
 from bms_flows.onboarding.ledger.store import PostgresLedger, with_managers
@@ -27,9 +26,10 @@ from bms_flows.onboarding.planning.matching import EVER, PlanningView, keys_of, 
 from bms_flows.onboarding.planning.plan import Action, Plan, PlannedRow
 from bms_flows.onboarding.planning.rules import Rules
 from bms_flows.onboarding.reading.corrections import Corrections, corrected
+from bms_flows.onboarding.reading.header import nearest
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Row, Sheet, is_report_column
-from bms_flows.onboarding.resources.description import Resource, normalize_header
+from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.remotes import REMOTES
@@ -37,6 +37,7 @@ from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat, Onboarding
 from bms_flows.runtime.settings import Language
 from bms_flows.texts import FAULTS
 from bms_warehouse import database
+from bms_warehouse.queries.records import codes_in_use
 from bms_warehouse.resources import RESOURCES
 from bms_warehouse.tables.mirror import MIRROR_TABLES
 
@@ -46,8 +47,6 @@ record exists; an earlier drop continues; or unknown, since the mirror lacks the
 
 MAX_ROWS: Final = 500
 """Rows of a verdict that a preview shows."""
-_LIKE: Final = 0.6
-"""Similarity from which a known header is proposed for an unknown one."""
 
 Reason = tuple[str, str]
 """What is wrong, and what to do."""
@@ -97,7 +96,11 @@ class Preview(msgspec.Struct, frozen=True):
     rows: Sequence[PreviewRow]
     counts: Mapping[Verdict, int]
     reasons: Sequence[Reason] = ()
-    """What is wrong with the whole file: no row of it is used."""
+    """What is wrong with the whole file, besides its columns."""
+    notes: Sequence[str] = ()
+    """What was left out."""
+    refused: bool = False
+    """Whether no row of the file is used until the file is corrected."""
     truncated: bool = False
     """Whether the end of the file is missing."""
     read_at: datetime | None = None
@@ -159,10 +162,16 @@ def answer(request: bytes) -> bytes:
 def preview(
     content: bytes, name: str, reading: Reading, engine: Engine, mirrored: Mapping[str, datetime]
 ) -> Preview:
-    """Return the preview of a file named `name`."""
+    """Return the preview of a file named `name`.
+
+    No row of a refused file is used; its rows are planned as if the file's own faults were corrected.
+    """
     sheet = read(content, name, reading.resource, reading.declared)
-    view = mirror_view(engine, sheet, reading, min(mirrored.values(), default=None))
-    plan = planner.make(sheet, reading.resource, reading.identity, reading.rules, view)
+    of_rows = replace(
+        sheet, faults=[each for each in sheet.faults if each not in sheet.file_faults]
+    )
+    view = mirror_view(engine, of_rows, reading, min(mirrored.values(), default=None))
+    plan = planner.make(of_rows, reading.resource, reading.identity, reading.rules, view)
     found = _Preview(sheet, plan, reading, mirrored)
     return found.preview(truncated=not discovery.complete(content, name))
 
@@ -178,6 +187,7 @@ def mirror_view(
     with engine.connect() as connection:
         in_flight = entering.rows_in_flight(connection, identity, since)
         matched = entering.matched_ids(connection, resource.name, match_keys)
+        codes = codes_in_use(connection, MIRROR_TABLES[resource.name].current, resource.codes)
     shown = list(mirrored_records(engine, resource.name, identity))
     ids = frozenset(known.remote_id for known in shown)
     return PlanningView(
@@ -187,6 +197,7 @@ def mirror_view(
         matched=matched,
         since=since,
         headcount=len(shown),
+        codes=codes,
         contains=ids.__contains__,
     )
 
@@ -222,6 +233,7 @@ class _Preview:
     def preview(self, *, truncated: bool) -> Preview:
         """Return the preview."""
         form, rows = self.sheet.form, {row.line: row for row in self.sheet.rows}
+        language = self.reading.language
         counts = Counter[Verdict]()
         chosen: list[tuple[Verdict, PlannedRow]] = []
         for each in self.plan.rows:
@@ -237,6 +249,11 @@ class _Preview:
             [self.row(verdict, each, rows[each.line], lacking) for verdict, each in chosen],
             counts,
             list(dict.fromkeys(map(self.reason, of_file))),
+            [
+                with_column(each.column, each.reason(language), language)
+                for each in self.sheet.notes
+            ],
+            self.sheet.refused,
             truncated,
             min((self.mirrored[each] for each in scopes), default=None),
         )
@@ -289,7 +306,10 @@ class _Preview:
             reasons = [
                 self.reason(fault) for fault in self.sheet.file_faults if fault.column == header
             ]
-            proposals = nearest(header, self.reading.resource, free) if reasons else ()
+            proposals: Sequence[str] = ()
+            if reasons:
+                near = [each.label for each in nearest(header, self.reading.resource)]
+                proposals = [*near, "", *(each for each in free if each not in near)]
             label = fields[name].label if name else None
             yield Column(place, header, label, reasons, proposals)
         for name, place in lacking.items():
@@ -305,8 +325,6 @@ class _Preview:
         wrong: dict[int, list[Reason]] = {}
         reasons: list[Reason] = []
         for fault in planned.faults:
-            if fault in self.sheet.file_faults:
-                continue
             place = lacking.get(fault.field or "")
             if fault.field in form.columns:
                 place = form.columns.index(fault.field)
@@ -316,7 +334,7 @@ class _Preview:
                 wrong.setdefault(place, []).append(self.reason(fault))
         # Without their details, which the mirror may lack, records aren't compared with rows.
         if planned.reason and planned.reason in FAULTS and planned.reason != "not_readable":
-            reasons.append(self.reason(Fault(planned.reason, row.line)))
+            reasons.append(self.reason(Fault(planned.reason, row.line, details=planned.details)))
         known = planned.known
         return PreviewRow(
             row.line,
@@ -330,17 +348,3 @@ class _Preview:
     def reason(self, fault: Fault) -> Reason:
         """Return what is wrong and what to do, in the language of the inbox."""
         return fault.reason(self.reading.language), fault.hint(self.reading.language)
-
-
-def nearest(header: str, resource: Resource, free: Sequence[str]) -> Sequence[str]:
-    """Return the headers of `free` fields, the most similar to an unknown header first."""
-    wanted = normalize_header(header)
-
-    def likeness(label: str) -> float:
-        field = resource.by_header[normalize_header(label)]
-        names = (normalize_header(each) for each in (field.name, *field.aliases))
-        return max(difflib.SequenceMatcher(None, wanted, each).ratio() for each in names)
-
-    ranked = sorted(((likeness(label), label) for label in free), key=lambda each: -each[0])
-    close = [label for found, label in ranked if found >= _LIKE]
-    return [*close, "", *(label for label in free if label not in close)]

@@ -33,6 +33,7 @@ from bms_provider.board.access import ViewerDep
 from bms_provider.board.flows import FLOWS
 from bms_provider.board.rendering import links, render
 from bms_provider.board.settings import SettingsDep
+from bms_provider.board.texts import of_new_records
 from bms_provider.board.warehouse import WarehouseDep, warehouse_address, writing
 from bms_provider.flow_context import data_root
 
@@ -238,5 +239,5 @@ def _answer(asked: Question) -> Answer:
 def _page(name: str, resource: str, settings: OnboardingSettings) -> dict[str, Any]:
     language = settings.language_of(preview.Reading.of(resource, settings).resource.inbox)
     texts = {code: text[language] for code, text in INBOX_PAGE.items()}
-    title = texts[f"title_{resource}"]
+    title = of_new_records("title", resource, language)
     return {"name": name, "flow": FLOWS[name], "language": language, "p": texts, "title": title}

@@ -211,7 +211,7 @@ def test_a_hostile_file_ends_its_own_process_only(
 ) -> None:
     monkeypatch.setattr(inbox, "READER", ForkServer(READER.function, CallLimits(cpu_s=3)))
     hostile = with_rows((b"<row>" + b"<c/>" * 240 + b"</row>") * 100_000)
-    answer = hr.get(page_of(hr, hostile, "classeur.xlsx"))
+    answer = hr.get(page_of(hr, hostile, "classeur.xlsx"), headers={"Accept-Language": "fr"})
     assert answer.status_code == 422
     assert "Copiez les lignes dans un classeur neuf" in answer.text
     assert hr.get(page_of(hr, csv(*ROWS))).status_code == 200

@@ -1,7 +1,7 @@
 "use strict";
 // Pages of an inbox and of a drop: upload, corrections, submission, progress.
 
-const page = () => document.querySelector("main > [lang]");
+const page = () => document.querySelector("#inbox");
 const say = (text) => {
   for (const each of document.querySelectorAll(".status")) each.textContent = text;
 };
@@ -13,7 +13,7 @@ const post = async (address, body, headers = {}) => {
     const answer = await fetch(address, { method: "POST", body, headers: { "X-BMS-Board": "1", ...headers } });
     if (answer.ok) return answer.status === 204 ? {} : await answer.json();
     const error = (await answer.json()).error;
-    say((page().lang === "fr" && error.FR) || error.EN);
+    say((document.documentElement.lang === "fr" && error.FR) || error.EN);
   } catch {
     say(page().dataset.failed ?? "");
   }
