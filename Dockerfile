@@ -1,20 +1,22 @@
-# Image of the project: the project's wheel and a pinned Airflow, all packages in the versions of requirements.lock,
-# verified by their hashes.
+# Images of the project: `dev` has the packages of requirements.txt, and docker-compose.yaml mounts the code; `airflow` contains the
+# project's wheel; `sandbox` simulates the service. All packages have the versions of requirements.lock, verified by their hashes.
 ARG PYTHON=3.11.13-slim-bookworm
 
-FROM python:${PYTHON} AS build
+FROM python:${PYTHON} AS uv
 WORKDIR /src
 COPY requirements.lock ./
 # pip installs uv from its entry in the lock, with hashes; uv then installs the rest.
 RUN awk '/^uv==/ {on=1} on {print} on && !/\\$/ {exit}' requirements.lock > /tmp/uv.lock \
     && python -m venv /opt/uv \
-    && /opt/uv/bin/pip install --quiet --no-cache-dir --require-hashes -r /tmp/uv.lock
+    && /opt/uv/bin/pip install --quiet --no-cache-dir --require-hashes -r /tmp/uv.lock \
+    && /opt/uv/bin/uv venv --python "$(command -v python)" /opt/venv
+
+FROM uv AS build
 COPY pyproject.toml README.md LICENSE ./
 COPY dags dags
 COPY include include
 COPY plugins plugins
-RUN /opt/uv/bin/uv build --wheel --build-constraints requirements.lock --out-dir /dist . \
-    && /opt/uv/bin/uv venv --python "$(command -v python)" /opt/venv
+RUN /opt/uv/bin/uv build --wheel --build-constraints requirements.lock --out-dir /dist .
 # Naming Airflow's version keeps the resolver from changing it; the lock pins all other packages.
 ARG AIRFLOW=3.3.2
 ARG EXTRAS=flows,s3,celery,otel
@@ -22,7 +24,7 @@ RUN /opt/uv/bin/uv pip install --python /opt/venv/bin/python --no-cache --compil
     "bms-airflow[${EXTRAS}] @ file://$(ls /dist/*.whl)" "apache-airflow==${AIRFLOW}" \
     --constraints requirements.lock
 
-FROM python:${PYTHON} AS airflow
+FROM python:${PYTHON} AS base
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     AIRFLOW_HOME=/opt/airflow \
@@ -35,13 +37,28 @@ RUN useradd --uid 50000 --gid 0 --no-create-home --home-dir /opt/airflow airflow
     && chown -R airflow:0 /opt/airflow /data
 # The Helm chart's health checks call this path.
 RUN printf '#!/bin/sh\nexec "$@"\n' > /entrypoint && chmod 755 /entrypoint
-COPY --from=build /opt/venv /opt/venv
-# The DAGs of the wheel in Airflow's own folder; mount further DAGs next to them.
-RUN bms dags --write /opt/airflow/dags/bms
 COPY deploy/setup /opt/bms/setup
 WORKDIR /opt/airflow
-USER airflow
 CMD ["airflow", "version"]
+
+# Production: the wheel, and its DAGs in Airflow's own folder; mount further DAGs next to them.
+FROM base AS airflow
+COPY --from=build /opt/venv /opt/venv
+RUN bms dags --write /opt/airflow/dags/bms
+USER airflow
+
+# Development: packages only. The editable installation gives Airflow the provider's entry points and puts the folders plugins and
+# include on the path, where docker-compose.yaml mounts the code.
+FROM base AS dev
+COPY --from=uv /opt/uv /opt/uv
+COPY --from=uv /opt/venv /opt/venv
+COPY pyproject.toml README.md LICENSE requirements.txt requirements.lock ./
+RUN mkdir dags include plugins \
+    && /opt/uv/bin/uv pip install --python /opt/venv/bin/python --no-cache --compile-bytecode -r requirements.txt \
+       --constraints requirements.lock --build-constraints requirements.lock
+ENV PYTHONDONTWRITEBYTECODE=1 \
+    AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL=10
+USER airflow
 
 # Sandbox: a program that simulates the service, without Airflow and without the project's other packages.
 FROM python:${PYTHON} AS sandbox
@@ -49,24 +66,12 @@ ENV PATH=/opt/venv/bin:$PATH \
     PYTHONPATH=/opt/sandbox \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1
-COPY --from=build /opt/uv /opt/uv
+COPY --from=uv /opt/uv /opt/uv
+COPY --from=uv /opt/venv /opt/venv
 COPY requirements.lock /tmp/
-RUN /opt/uv/bin/uv venv --python "$(command -v python)" /opt/venv \
-    && /opt/uv/bin/uv pip install --python /opt/venv/bin/python --no-cache \
-       fastapi msgspec pyjwt uvicorn --constraints /tmp/requirements.lock \
+RUN /opt/uv/bin/uv pip install --python /opt/venv/bin/python --no-cache \
+    fastapi msgspec pyjwt uvicorn --constraints /tmp/requirements.lock \
     && useradd --uid 50000 --gid 0 --no-create-home sandbox
 COPY include/bms_sandbox /opt/sandbox/bms_sandbox
 USER sandbox
 CMD ["python", "-m", "bms_sandbox", "--help"]
-
-# The stage airflow with an editable installation from /src, where docker-compose.dev.yaml mounts the checkout.
-FROM airflow AS dev
-USER root
-WORKDIR /src
-COPY --from=build /opt/uv /opt/uv
-COPY --from=build /src /src
-RUN /opt/uv/bin/uv pip install --python /opt/venv/bin/python --no-cache --no-deps \
-    --build-constraints requirements.lock --editable .
-ENV PYTHONDONTWRITEBYTECODE=1
-WORKDIR /opt/airflow
-USER airflow

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 PROJECT = Path(__file__).parents[2]
+PRODUCTION = ("docker-compose.yaml", "docker-compose.production.yaml")
 VARIABLE = re.compile(r"\$(?:(\$)|\{(\w+)(?::([?-])([^}]*))?\})")
 
 
@@ -31,10 +32,42 @@ def variables(text: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in text.splitlines())
 
 
-def compose(given: Mapping[str, str], name: str = "docker-compose.yaml") -> dict[str, Any]:
-    """Return a Compose file with its variables filled in from `given`; raise `Unset`."""
-    content: dict[str, Any] = filled(yaml.safe_load((PROJECT / name).read_text()), given)
-    return content
+class Replacement(list[Any]):
+    """A list with the tag `!override` or `!reset`, which replaces the list of the file before."""
+
+
+class Loader(yaml.SafeLoader):
+    """Reads Compose files with their tags."""
+
+
+for _tag in ("!override", "!reset"):
+    Loader.add_constructor(
+        _tag,
+        lambda loader, node: Replacement(loader.construct_sequence(node)),
+    )
+
+
+def content(*names: str) -> dict[str, Any]:
+    """Return Compose files as one: mappings are merged, lists added unless a tag replaces them."""
+    merged: Any = {}
+    for name in names or ("docker-compose.yaml",):
+        merged = _merged(merged, yaml.load((PROJECT / name).read_text(), Loader))  # noqa: S506 - a safe loader
+    found: dict[str, Any] = merged
+    return found
+
+
+def _merged(first: Any, second: Any) -> Any:
+    if isinstance(first, dict) and isinstance(second, dict):
+        return {**first, **{name: _merged(first.get(name), second[name]) for name in second}}
+    if isinstance(first, list) and isinstance(second, list):
+        return [*second] if isinstance(second, Replacement) else [*first, *second]
+    return second
+
+
+def compose(given: Mapping[str, str], *names: str) -> dict[str, Any]:
+    """Return Compose files as one with their variables filled in from `given`; raise `Unset`."""
+    filled_in: dict[str, Any] = filled(content(*names), given)
+    return filled_in
 
 
 def filled(value: Any, given: Mapping[str, str]) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.deploy.compose import PROJECT
+from tests.deploy.compose import PRODUCTION, PROJECT
 
 pytestmark = pytest.mark.bookkeeping
 
@@ -47,6 +47,15 @@ def test_the_commands_of_jobs_and_hooks_exist() -> None:
     cells = re.findall(r'Cell\("([\w.-]+)"', (PROJECT / "scripts/matrix").read_text())
     included = JOBS["compatibility"]["strategy"]["matrix"]["include"]
     assert {each["cell"] for each in included} <= {*cells}
+
+
+def test_both_variants_of_compose_are_built_and_started() -> None:
+    job = JOBS["compose"]
+    assert job["env"]["COMPOSE_FILE"] == "${{ matrix.files }}"
+    assert job["strategy"]["matrix"]["files"] == [PRODUCTION[0], ":".join(PRODUCTION)]
+    commands = [step.get("run", "") for step in job["steps"]]
+    (start,) = (each for each in commands if "docker compose up" in each)
+    assert {"--build", "--detach", "--wait"} <= {*start.split()}
 
 
 def test_the_hooks_use_the_locked_tools_and_no_network() -> None:

@@ -23,12 +23,11 @@ from sqlalchemy import make_url
 from bms_provider import pool
 from bms_sandbox.__main__ import parser
 from stack.processes import until
-from tests.deploy.compose import PROJECT, Unset, compose
+from tests.deploy.compose import PRODUCTION, PROJECT, Unset, compose, content
 from tests.support.patience import LONG_S
 
-COMPOSE = yaml.safe_load((PROJECT / "docker-compose.yaml").read_text())
-SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
-DEV = yaml.safe_load((PROJECT / "docker-compose.dev.yaml").read_text())["services"]
+SERVICES: dict[str, dict[str, Any]] = content()["services"]
+IN_PRODUCTION: dict[str, dict[str, Any]] = content(*PRODUCTION)["services"]
 AIRFLOW = {"setup", "api-server", "scheduler", "dag-processor", "triggerer", "worker"}
 MONITORING = {"statsd-exporter", "prometheus", "alertmanager", "grafana"}
 LASTING = sorted(SERVICES.keys() - {"setup"})
@@ -60,12 +59,15 @@ def test_a_stop_reaches_every_service(name: str) -> None:
         assert "|" not in command[-1]
 
 
-@pytest.mark.parametrize("file", ["docker-compose.yaml", "docker-compose.dev.yaml"])
-def test_it_is_valid_by_the_specification_s_schema(file: str, drawn: dict[str, str]) -> None:
+@pytest.mark.parametrize("files", [(), PRODUCTION], ids=["development", "production"])
+def test_it_is_valid_by_the_specification_s_schema(
+    files: tuple[str, ...], drawn: dict[str, str]
+) -> None:
     vendored = importlib.resources.files("check_jsonschema.builtin_schemas.vendor")
     schema = json.loads((vendored / "compose-spec.json").read_text())
-    jsonschema.validate(compose(drawn, file), schema)
-    jsonschema.validate(yaml.safe_load((PROJECT / file).read_text()), schema)
+    jsonschema.validate(compose(drawn, *files), schema)
+    for each in files or ("docker-compose.yaml",):
+        jsonschema.validate(content(each), schema)
 
 
 def test_without_secrets_compose_names_the_command_to_run(drawn: dict[str, str]) -> None:
@@ -75,7 +77,8 @@ def test_without_secrets_compose_names_the_command_to_run(drawn: dict[str, str])
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
 def test_every_image_is_pinned(name: str) -> None:
-    assert re.fullmatch(r"[\w/-]+:v?\d+\.\d+\.?\d*[\w.-]*", SERVICES[name]["image"])
+    for services in (SERVICES, IN_PRODUCTION):
+        assert re.fullmatch(r"[\w/-]+:v?\d+\.\d+\.?\d*[\w.-]*", services[name]["image"])
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
@@ -103,14 +106,44 @@ def test_components_wait_for_setup_and_setup_for_the_database() -> None:
         )
 
 
-@pytest.mark.parametrize("name", sorted(SERVICES))
-def test_no_code_is_mounted(name: str) -> None:
-    binds = [volume for volume in SERVICES[name].get("volumes", []) if volume.startswith(".")]
-    for source, _, mode in (bind.split(":") for bind in binds):
-        assert source.startswith("./deploy/")
+def mounted(service: Mapping[str, Any]) -> dict[str, str]:
+    """Return the target of each mounted file or folder of the checkout."""
+    binds = [each.split(":") for each in service.get("volumes", []) if each.startswith(".")]
+    for source, _, mode in binds:
         assert (PROJECT / source).exists()
         assert mode == "ro"
-    assert not binds or name in MONITORING | {"postgres"}
+    return {source: target for source, target, _ in binds}
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_no_code_is_mounted_in_production(name: str) -> None:
+    sources = mounted(IN_PRODUCTION[name])
+    assert all(source.startswith("./deploy/") for source in sources)
+    assert not sources or name in MONITORING | {"postgres"}
+
+
+def test_production_changes_only_images_and_mounts() -> None:
+    assert IN_PRODUCTION.keys() == SERVICES.keys()
+    for name, service in SERVICES.items():
+        other = IN_PRODUCTION[name]
+        assert {key for key in service if service[key] != other[key]} <= {
+            "image",
+            "build",
+            "volumes",
+        }
+        named = [each for each in service.get("volumes", []) if not each.startswith("./")]
+        assert name in MONITORING | {"postgres"} or other.get("volumes", []) == named
+
+
+def test_for_work_on_the_code_airflow_s_components_mount_it() -> None:
+    code = {f"./{folder}": f"/opt/airflow/{folder}" for folder in ("dags", "include", "plugins")}
+    for name in AIRFLOW | {"alarms"}:
+        without_dags = {key: code[key] for key in code if key != "./dags"}
+        assert mounted(SERVICES[name]) == (without_dags if name in {"setup", "alarms"} else code)
+        assert SERVICES[name]["build"] == {"context": ".", "target": "dev"}
+        assert IN_PRODUCTION[name]["build"] == {"context": ".", "target": "airflow"}
+    sandbox = {"./include/bms_sandbox": "/opt/sandbox/bms_sandbox"}
+    assert mounted(SERVICES["sandbox"]) == sandbox
 
 
 def test_only_web_ports_are_published_on_loopback() -> None:
@@ -261,14 +294,6 @@ def test_the_sandbox_gets_no_secret_of_airflow() -> None:
     assert all(name.startswith("BMS_SANDBOX_") for name in sandbox["environment"])
 
 
-def test_for_work_on_the_code_all_components_mount_it_and_use_the_editable_image() -> None:
-    assert DEV.keys() == AIRFLOW | {"sandbox"}
-    for service in DEV.values():
-        assert service["volumes"] == [".:/src:ro"]
-        assert service["build"] == {"context": ".", "target": "dev"}
-    assert DEV["worker"]["environment"]["AIRFLOW__CORE__DAGS_FOLDER"] == "/src/dags"
-
-
 class TestDockerfile:
     TEXT = (PROJECT / "Dockerfile").read_text()
 
@@ -293,7 +318,10 @@ class TestDockerfile:
     def test_the_stages_that_compose_names_exist(self) -> None:
         stages = set(re.findall(r"^FROM .* AS (\w+)$", self.TEXT, re.MULTILINE))
         targets = {
-            s["build"]["target"] for s in (*SERVICES.values(), *DEV.values()) if "build" in s
+            each["build"]["target"]
+            for services in (SERVICES, IN_PRODUCTION)
+            for each in services.values()
+            if "build" in each
         }
         assert targets <= stages
 

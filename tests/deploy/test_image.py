@@ -24,8 +24,9 @@ BODIES = dict(zip(STAGES[2::3], STAGES[3::3], strict=True))
 def test_the_production_image_does_not_install_the_sandbox() -> None:
     (extras,) = re.findall(r"^ARG EXTRAS=(.+)$", DOCKERFILE, re.MULTILINE)
     assert "sandbox" not in extras.split(",")
-    assert BASES["airflow"].startswith("python:")
-    assert "sandbox" not in BODIES["airflow"]
+    assert BASES["airflow"] == "base"
+    assert BASES["base"].startswith("python:")
+    assert "sandbox" not in BODIES["airflow"] + BODIES["base"]
 
 
 def test_compose_runs_the_sandbox_from_its_own_image() -> None:

@@ -111,10 +111,17 @@ def test_airflow_finds_every_dag_in_the_files_that_import_them_from_the_wheel(
 def test_the_version_is_the_same_wherever_it_is_named() -> None:
     version = project()["version"]
     guides = sorted(PROJECT.glob("docs/install/*.md"))
-    files = [PROJECT / "docker-compose.yaml", PROJECT / "deploy/kubernetes/values.yaml", *guides]
-    named = re.compile(r"(?:bms[-_](?:airflow|sandbox)(?:\[\w+\])?(?::|==|-)|tag: )(\d+(?:\.\d+)*)")
+    files = [
+        *PROJECT.glob("docker-compose*.yaml"),
+        PROJECT / "deploy/kubernetes/values.yaml",
+        *guides,
+    ]
+    named = re.compile(
+        r"(?:bms[-_](?:airflow|sandbox)(?:-dev)?(?:\[[\w,]+\])?(?::|==|-)|tag: )(\d+(?:\.\d+)*)"
+    )
     found = {file.name: {*named.findall(file.read_text())} for file in files}
-    assert found["docker-compose.yaml"] == found["values.yaml"] == {version}
+    assert found["docker-compose.yaml"] == found["docker-compose.production.yaml"] == {version}
+    assert found["values.yaml"] == {version}
     assert {each for versions in found.values() for each in versions} == {version}
     assert f"\n## [{version}]" in (PROJECT / "CHANGELOG.md").read_text()
 

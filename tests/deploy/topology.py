@@ -31,8 +31,8 @@ SHARED = "/opt/airflow/auth"
 
 
 def image_environment() -> dict[str, str]:
-    """Return what the image's stage `airflow` puts into a container's environment."""
-    stage = (PROJECT / "Dockerfile").read_text().partition(" AS airflow\n")[2]
+    """Return what the images of Airflow put into a container's environment."""
+    stage = (PROJECT / "Dockerfile").read_text().partition(" AS base\n")[2]
     (block,) = re.findall(r"^ENV ((?:.*\\\n)*.*)$", stage.partition("\nFROM ")[0], re.MULTILINE)
     return dict(re.findall(r"(\w+)=(\S+)", block))
 
