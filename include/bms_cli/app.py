@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from bms_cli import alarms, dag_files, data, status
+from bms_cli import alarms, dag_files, data, status, why
 from bms_cli.output import UNKNOWN, show, show_error
 from bms_flows.runtime.settings import InvalidSetting
 
@@ -32,6 +32,7 @@ for command in (
 ):
     app.command()(command)
 alarm.command()(alarms.ack)
+app.add_typer(why.app, name="why")
 app.add_typer(alarm, name="alarm")
 
 

@@ -46,10 +46,15 @@ class DayState:
 
     def due(self, since: date | None, today: date) -> bool:
         """Return whether attempts at 1, 2, 4, … days after `since` are due today; never without it."""
+        due = self.due_on(since)
+        return due is not None and due <= today
+
+    def due_on(self, since: date | None) -> date | None:
+        """Return the day from which a run reads the day again; None without `since`."""
         if since is None:
-            return False
+            return None
         interval = max(1, min((self.attempted_on - since).days, LONGEST_INTERVAL))
-        return self.attempted_on + timedelta(days=interval) <= today
+        return self.attempted_on + timedelta(days=interval)
 
 
 @dataclass(frozen=True)

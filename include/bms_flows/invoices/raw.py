@@ -60,7 +60,7 @@ class StoredResponses:
         reader = ResponseReader()
         for window, path in self._files(kind):
             try:
-                response = reader.read(_unpacked(path))
+                response = reader.read(unpacked(path))
             except (MalformedResponse, pa.ArrowInvalid, OSError) as error:
                 if getattr(error, "errno", None):  # of the disk or the network
                     raise
@@ -78,7 +78,8 @@ class StoredResponses:
                 yield Window.parse(f"{start}/{end}"), path
 
 
-def _unpacked(path: UPath) -> bytes:
+def unpacked(path: UPath) -> bytes:
+    """Return the content of a stored response."""
     with path.open("rb") as stream, pa.CompressedInputStream(stream, "zstd") as unpacked:
         return unpacked.read()  # type: ignore[no-any-return]
 

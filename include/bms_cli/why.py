@@ -1,0 +1,145 @@
+"""The command `bms why`: the timeline of an invoice, a record, a drop or an alarm."""
+
+import getpass
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bms_cli.options import DataRoot, Json, Url
+from bms_cli.output import NOTHING_FOUND, WELL, show, show_error, show_json
+from bms_cli.warehouse import connected
+
+if TYPE_CHECKING:
+    from bms_flows.inquiry.answer import Answer
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Explain one thing: what happened when and by which run, who decided, and what happens next.",
+)
+ShowPersonal = Annotated[
+    bool,
+    typer.Option("--show-personal", help="Show personal values. PostgreSQL's log records the use."),
+]
+
+
+@app.command()
+def invoice(
+    number: Annotated[str, typer.Argument(help="Id or reference number.")],
+    url: Url,
+    data_root: DataRoot,
+    show_personal: ShowPersonal = False,
+    as_json: Json = False,
+) -> None:
+    """Explain an invoice, also one that is not there: days read, next read, holes of its series."""
+
+    def answers(connection: Any, settings: Any, now: Any) -> Any:
+        from bms_flows.inquiry import invoices
+        from bms_flows.runtime import storage
+
+        root = storage.data_root(data_root)
+        return invoices.why(connection, root, settings, number, now, personal=show_personal)
+
+    _answer(url, answers, as_json, f"invoice {number}" if show_personal else "")
+
+
+def _of(resource: str) -> Callable[..., None]:
+    def command(
+        key: Annotated[
+            str, typer.Argument(metavar="ID", help="Id, payroll number or mail address.")
+        ],
+        url: Url,
+        data_root: DataRoot,
+        show_personal: ShowPersonal = False,
+        as_json: Json = False,
+    ) -> None:
+        def answers(connection: Any, settings: Any, _: Any) -> Any:
+            from bms_flows.inquiry import records
+            from bms_flows.runtime import storage
+
+            root = storage.data_root(data_root)
+            return records.why(connection, root, settings, resource, key, personal=show_personal)
+
+        _answer(url, answers, as_json, resource if show_personal else "")
+
+    command.__doc__ = f"Explain a {resource}: versions, drops, decisions, possible duplicates."
+    return command
+
+
+for each in ("employee", "contact", "consultant"):
+    app.command(each)(_of(each))
+
+
+@app.command()
+def drop(
+    number: Annotated[int, typer.Argument(metavar="ID", help="Number of the drop.")],
+    url: Url,
+    line: Annotated[list[str] | None, typer.Argument(metavar="[line N]", help="A line.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Explain a dropped file, or a line of it: `bms why drop 12 line 7`."""
+    match line or []:
+        case []:
+            wanted = None
+        case ["line", digits] if digits.isdecimal():
+            wanted = int(digits)
+        case _:
+            raise typer.BadParameter("write `bms why drop 12`, or `bms why drop 12 line 7`")
+
+    def answers(connection: Any, settings: Any, now: Any) -> Any:
+        from bms_flows.inquiry import drops
+
+        return [drops.why(connection, settings, number, wanted, now)]
+
+    _answer(url, answers, as_json)
+
+
+@app.command()
+def alarm(
+    number: Annotated[int, typer.Argument(metavar="ID", help="Number of the alarm.")],
+    url: Url,
+    as_json: Json = False,
+) -> None:
+    """Explain an alarm: what opened it, what was sent, and what it waits for to close."""
+
+    def answers(connection: Any, settings: Any, now: Any) -> Any:
+        from bms_flows.inquiry import alarms
+
+        return [alarms.why(connection, settings, number, now)]
+
+    _answer(url, answers, as_json)
+
+
+def _answer(
+    url: str, answers: Callable[..., "list[Answer]"], as_json: bool, personal: str = ""
+) -> None:
+    """Print answers; exit with 3 if the thing is not there. `personal` names what is shown of persons."""
+    from bms_flows.onboarding.settings import OnboardingSettings
+    from bms_flows.runtime.notice import Links
+    from bms_warehouse.database import clock
+
+    settings = OnboardingSettings.from_environment()
+    with connected(url) as engine, engine.connect() as connection:
+        if personal:
+            _record_use(connection, personal)
+        found = answers(connection, settings, clock(connection))
+    if as_json:
+        show_json({"answers": [each.as_dict() for each in found]})
+    else:
+        for each in found:
+            for text in each.lines(Links.of(settings)):
+                show(text)
+    raise typer.Exit(WELL if all(each.found for each in found) else NOTHING_FOUND)
+
+
+def _record_use(connection: Any, what: str) -> None:
+    """Record in PostgreSQL's log, which this user can't edit, that personal values are shown."""
+    from sqlalchemy import text
+
+    who = "unknown"
+    with suppress(KeyError, OSError):
+        who = getpass.getuser()
+    connection.execute(text("select set_config('bms.shown', :text, true)"), {"text": f"{who} shows personal values: bms why {what}"})  # fmt: skip
+    connection.execute(text("do $$ begin raise log '%', current_setting('bms.shown'); end $$"))
+    show_error("PostgreSQL's log records that personal values were shown.")

@@ -1,0 +1,225 @@
+"""`bms why drop`: the file, its plans, its rows, decisions and by whom; codes only, no cells."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from bms_flows.catalog import CREATED_BY
+from bms_flows.inquiry.answer import Answer, Event, query
+from bms_flows.onboarding.planning.limits import ApprovalReason
+from bms_flows.onboarding.reporting.approval_request import reason_text
+from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.texts import FAULTS, WAITING, WITHDRAWN
+
+OPEN: Final = ("ready", "sending", "unknown")
+WHAT: Final = {
+    "intended": "create sent",
+    "unknown": "no response to the create: the outcome is unknown",
+    "created": "created",
+    "adopted": "found in the service and adopted",
+    "not_found": "not found in the service's lists",
+    "cleared": "proven absent: may be sent again",
+    "rejected": "rejected",
+    "review": "sent to review",
+    "late_answer": "a late response arrived",
+    "withdrawn": "attempt withdrawn: nothing was sent",
+}
+"""Texts of the ledger's events; another event is shown by its code."""
+
+
+def why(
+    connection: Connection,
+    settings: OnboardingSettings,
+    number: int,
+    line: int | None,
+    now: datetime,
+) -> Answer:
+    """Return the answer about a drop, or about one line of it."""
+    found = query(connection, "select * from bms.dropped_file where id = :id", id=number)
+    if not found:
+        return Answer(f"Drop {number}: there is no such drop", found=False)
+    drop = found[0]
+    answer = Answer(f"Drop {number}, {drop['resource']}, {drop['state']}")
+    answer.events += _file(drop)
+    if drop["same_as"]:
+        answer.facts.append(f"Its content equals that of drop {drop['same_as']}.")
+    rows = query(
+        connection, "select * from bms.creation where drop_id = :id order by line", id=number
+    )
+    plans = query(
+        connection,
+        "select * from bms.creation_plan where drop_id = :id order by made_at",
+        id=number,
+    )
+    for plan in plans:
+        answer.events += _plan(plan)
+    if line is None:
+        counts = drop["counts"] or Counter(each["state"] for each in rows)
+        answer.facts += [f"{state}: {count} rows" for state, count in counts.items() if count]
+        answer.facts += _unfinished(rows)
+        answer.next += _next(drop, plans, rows, settings, now)
+        return answer
+    answer.subject += f", line {line}"
+    for row in (each for each in rows if each["line"] == line):
+        answer.facts.append(_state(row))
+        answer.events += _events(connection, row["id"])
+        answer.next += _next_of_row(row, settings)
+    answer.facts += [
+        _outcome(each) for plan in plans[-1:] for each in plan["rows"] if each.get("line") == line
+    ]
+    if not answer.facts:
+        answer.found = False
+        answer.facts.append(
+            "The ledger and the plan have no such line: the header is line 1, and a line that another"
+            " drop entered again belongs to that drop."
+        )
+    return answer
+
+
+def _file(drop: Mapping[str, Any]) -> Iterator[Event]:
+    run = f"{CREATED_BY[drop['resource']].dag_id} {drop['dag_run_id']}"
+    yield Event(drop["entered_at"], "file found in the inbox")
+    if drop["started_at"]:
+        yield Event(drop["started_at"], "run started", run)
+    if drop["finished_at"]:
+        because = f". {' '.join(WITHDRAWN[drop['reason']]['EN'])}" if drop["reason"] else ""
+        yield Event(drop["finished_at"], f"ended: {drop['state']}{because}", run)
+
+
+def events_of_record(connection: Connection, resource: str, key: str) -> Iterator[Event]:
+    """Yield what drops did to a record of the service: creation, matches, decisions."""
+    rows = query(
+        connection,
+        """
+        select id, drop_id, line from bms.creation
+        where resource = :resource and (lower(remote_id) = lower(:key) or cast(remote_number as text) = :key)
+        """,
+        resource=resource,
+        key=key,
+    )
+    for row in rows:
+        yield from _events(connection, row["id"], f"drop {row['drop_id']} line {row['line']}: ")
+    matched = query(
+        connection,
+        """
+        select drop_id, matched_at from bms.creation_match
+        where resource = :resource and lower(remote_id) = lower(:key)
+        """,
+        resource=resource,
+        key=key,
+    )
+    for row in matched:
+        yield Event(row["matched_at"], f"a row of drop {row['drop_id']} matched this record")
+
+
+def _plan(plan: Mapping[str, Any]) -> Iterator[Event]:
+    counts = ", ".join(f"{count} {name}" for name, count in plan["counts"].items() if count)
+    yield Event(plan["made_at"], f"plan made: {counts}")
+    if plan["asked_at"]:
+        reasons = "; ".join(
+            reason_text(ApprovalReason(**each), "EN") for each in plan["asked_because"] or ()
+        )
+        yield Event(plan["asked_at"], f"approval requested: {reasons}")
+    if plan["decided_at"]:
+        yield Event(plan["decided_at"], f"plan {_decision(plan)} by {plan['decided_by']}")
+    if plan["applied_at"]:
+        yield Event(plan["applied_at"], "rows entered the ledger")
+
+
+def _decision(plan: Mapping[str, Any]) -> str:
+    return "rejected" if plan["state"] == "refused" else "approved"
+
+
+def _events(connection: Connection, creation: int, prefix: str = "") -> Iterator[Event]:
+    rows = query(
+        connection,
+        "select * from bms.creation_event where creation_id = :id order by id",
+        id=creation,
+    )
+    for row in rows:
+        said = f"{prefix}{WHAT.get(row['what'], row['what'])}, attempt {row['attempt']}"
+        if row["detail"]:
+            said += f" ({row['detail']})"
+        if row["who"]:
+            said += f", decided by {row['who']}"
+        yield Event(row["at"], said)
+
+
+def _state(row: Mapping[str, Any]) -> str:
+    said = f"State {row['state']}, attempt {row['attempt']} of {row['max_attempts']}"
+    if row["remote_id"]:
+        said += f", record {row['remote_id']}"
+    if row["reason"]:
+        said += f". {_reason(row['reason'])}"
+    if row["candidates"]:
+        said += f" Candidates: {', '.join(row['candidates'])}."
+    return said
+
+
+def _reason(code: str) -> str:
+    return f"{code}: {' '.join(FAULTS[code]['EN'])}" if code in FAULTS else code
+
+
+def _outcome(outcome: Mapping[str, Any]) -> str:
+    shown = ", ".join(
+        f"{name} {value}"
+        for name, value in outcome.items()
+        if name not in ("key", "line") and value
+    )
+    return f"Plan: {shown}"
+
+
+def _unfinished(rows: list[dict[str, Any]]) -> Iterator[str]:
+    by_reason = Counter(
+        (each["state"], each["reason"]) for each in rows if each["state"] in (*OPEN, "review")
+    )
+    for (state, reason), count in by_reason.most_common(5):
+        yield f"{count} rows {state}{': ' + _reason(reason) if reason else ''}"
+
+
+def _next(
+    drop: Mapping[str, Any],
+    plans: list[dict[str, Any]],
+    rows: list[dict[str, Any]],
+    settings: OnboardingSettings,
+    now: datetime,
+) -> Iterator[str]:
+    if drop["state"] == "waiting":
+        yield " ".join(WAITING[drop["waits_for"]]["EN"])
+        return
+    if plans and plans[-1]["state"] == "made" and plans[-1]["asked_at"]:
+        left = settings.approval_hours - (now - plans[-1]["asked_at"]).total_seconds() / 3600
+        yield (
+            f"The plan waits for an approver; it is rejected in {left:.0f} h."
+            if left > 0
+            else "The request for approval has expired: trigger the DAG with the drop's number."
+        )
+    if review := sum(each["state"] == "review" for each in rows):
+        yield f"{review} rows wait for a reviewer's decision (Required Actions of the run in Airflow)."
+    if unfinished := [each for each in rows if each["state"] in OPEN]:
+        due = [each["in_flight_until"] for each in unfinished if each["in_flight_until"]]
+        first = f", the first at {min(due):%Y-%m-%d %H:%M:%S UTC}" if due else ""
+        yield (
+            f"{len(unfinished)} rows are sent or settled by this run or the next attempt of its task{first}. "
+            f"If no run is active, trigger {CREATED_BY[drop['resource']].dag_id} with the drop's number."
+        )
+
+
+def _next_of_row(row: Mapping[str, Any], settings: OnboardingSettings) -> Iterator[str]:
+    if row["state"] == "review":
+        yield "A reviewer decides in the run's Required Actions in Airflow."
+    elif row["state"] == "unknown":
+        until = (
+            f"{row['in_flight_until']:%Y-%m-%d %H:%M:%S UTC}" if row["in_flight_until"] else "now"
+        )
+        yield (
+            f"From {until} on, the next look at the service's lists decides: it must find the record, or its"
+            f" absence must be proven (lists may lag by {settings.settle_s:.0f} s)."
+        )
+    elif row["state"] in OPEN:
+        yield "The run, or the next attempt of its task, sends the row."
+    else:
+        yield "Nothing: the row has its outcome."

@@ -1,0 +1,191 @@
+"""`bms why employee|contact|consultant`: versions, drops, decisions, duplicates, stored responses."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import Connection
+from upath import UPath
+
+from bms.records.declaration import public_fields
+from bms_flows.catalog import LOADED_BY
+from bms_flows.inquiry import drops, stored
+from bms_flows.inquiry.answer import Answer, Event, changes, query, run_of
+from bms_flows.mirror.resource import MirroredResource
+from bms_flows.mirror.resources import MIRRORED
+from bms_flows.runtime.settings import FlowSettings
+from bms_flows.texts import ROW_FAULTS
+from bms_warehouse.queries import loads
+
+MOST: Final = 5
+"""Records of one payroll number or address that are shown."""
+CHECKED: Final = 3
+NAMES: Final = ("payroll_number", "business_email", "personal_email", "email")
+"""Columns besides the ids by which a record is found; duplicates have the same."""
+IDS: Final = ("id_employee", "reference_number")
+MARKS: Final = ("last_name", "first_name")
+
+
+def why(
+    connection: Connection,
+    root: UPath,
+    settings: FlowSettings,
+    name: str,
+    given: str,
+    *,
+    personal: bool = False,
+) -> list[Answer]:
+    """Return an answer for each record of a resource with this id, payroll number or address."""
+    resource = MIRRORED[name]
+    columns = [each for each in (resource.key, *IDS, *NAMES) if each in resource.table.columns]
+    found = query(
+        connection,
+        f"select {resource.key} as key from {resource.table} "  # noqa: S608 - our own names
+        f"where {' or '.join(f'lower(cast({each} as text)) = lower(:given)' for each in columns)} "
+        f"order by deleted, {resource.key} limit :most",
+        given=given.strip(),
+        most=MOST,
+    )
+    if not found:
+        return [_absent(connection, resource, given, columns)]
+    return [
+        _record(connection, root, settings, resource, each["key"], personal=personal)
+        for each in found
+    ]
+
+
+def _record(
+    connection: Connection,
+    root: UPath,
+    settings: FlowSettings,
+    resource: MirroredResource,
+    key: object,
+    *,
+    personal: bool,
+) -> Answer:
+    versions = query(
+        connection,
+        f"select * from {resource.table}_version where {resource.key} = :key order by _version",  # noqa: S608 - our own names
+        key=key,
+    )
+    row = versions[-1]
+    title = resource.described.name.capitalize()
+    answer = Answer(f"{title} {key}")
+    removed = f"removed ({row['_removal_reason']})" if row["deleted"] else "current"
+    answer.facts.append(f"{removed}, version {row['_version']}")
+    if personal:
+        shown = (f"{each} {row[each]}" for each in (*MARKS, *NAMES) if row.get(each) is not None)
+        answer.facts.append(", ".join(shown))
+    answer.facts += _doubles(connection, resource, row)
+    public = public_fields(resource.item) | public_fields(resource.detail)
+    for before, after in zip([None, *versions], versions, strict=False):
+        answer.events.append(_event(connection, before, after, public, personal=personal))
+    answer.events += _quarantined(connection, resource, str(key))
+    answer.events += drops.events_of_record(connection, resource.name, str(key))
+    zones = [str(settings.time_zone), "UTC"]
+    for version in versions[-CHECKED:]:
+        step = loads.step(connection, version["_step_run_id"])
+        raw = ((step and step["details"]) or {}).get("raw")
+        where, result = stored.record(root, raw, resource, version, zones)
+        answer.stored.append(
+            f"Version {version['_version']}: {where + ': ' if where else ''}{result}"
+        )
+    answer.next.append(_next(connection, resource))
+    return answer
+
+
+def _event(
+    connection: Connection,
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any],
+    public: frozenset[str],
+    *,
+    personal: bool,
+) -> Event:
+    if before is None:
+        said = "first seen"
+    elif after["_removal_reason"] != before["_removal_reason"]:
+        reasons = {
+            "flagged": "removed: the service marks the record as deleted",
+            "missing": "removed: two passes lack the record, and its detail answers 404 or 410",
+        }
+        said = reasons.get(str(after["_removal_reason"]), "listed again")
+    else:
+        said = f"changed: {changes(before, after, public, personal=personal)}"
+    step = loads.step(connection, after["_step_run_id"])
+    return Event(after["_observed_at"] or after["_changed_at"], said, run_of(step))
+
+
+def _doubles(
+    connection: Connection, resource: MirroredResource, row: Mapping[str, Any]
+) -> Iterator[str]:
+    """Yield the current records that have the same number, address or name: possible duplicates."""
+    by = [[each] for each in NAMES if row.get(each)]
+    if all(row.get(each) for each in MARKS):
+        by.append([*MARKS])
+    doubled = False
+    for columns in by:
+        same = " and ".join(f"lower({each}) = lower(:{each})" for each in columns)
+        others = query(
+            connection,
+            f"select {resource.key} as key from {resource.table} where {same} "  # noqa: S608 - our own names
+            f"and {resource.key} <> :own and not deleted order by 1 limit :most",
+            **{each: row[each] for each in columns},
+            own=row[resource.key],
+            most=MOST,
+        )
+        if others:
+            doubled = True
+            keys = ", ".join(str(each["key"]) for each in others)
+            yield f"Possible duplicate, same {' and '.join(columns)}: {keys}"
+    if not doubled:
+        yield "No other current record has its number, address or name."
+
+
+def _quarantined(connection: Connection, resource: MirroredResource, key: str) -> Iterator[Event]:
+    rows = query(
+        connection,
+        """
+        select q.*, r.flow, r.dag_run_id, r.id from bms.quarantine q
+        left join bms.step_run r on r.id = q.step_run_id
+        where q.resource = :resource and split_part(q.row_key, ' ', 1) = :key
+        """,
+        resource=resource.name,
+        key=key,
+    )
+    for row in rows:
+        section = ROW_FAULTS[row["code"]]
+        field = f" in {row['field']}" if row["field"] else ""
+        said = f"quarantined ({row['code']}{field}). {section.happened} {section.do}"
+        yield Event(row["first_seen_at"], said, run_of(row) if row["id"] else "")
+
+
+def _next(connection: Connection, resource: MirroredResource) -> str:
+    flow = LOADED_BY[resource.name]
+    [last] = query(
+        connection,
+        """
+        select max(finished_at) as at from bms.step_run
+        where flow = :flow and step = :step and state = 'complete'
+        """,
+        flow=flow.dag_id,
+        step=flow.last_step,
+    )
+    at = f"{last['at']:%Y-%m-%d %H:%M UTC}" if last["at"] else "never"
+    return f"Each run of {flow.dag_id} reads the list again; the last complete run ended {at}."
+
+
+def _absent(
+    connection: Connection, resource: MirroredResource, given: str, columns: Sequence[str]
+) -> Answer:
+    """Return the answer about a record that the mirror does not have; it quotes no address."""
+    name = resource.described.name
+    answer = Answer(f"{name.capitalize()}: no record with this {', '.join(columns)}", found=False)
+    answer.events += _quarantined(connection, resource, given)
+    answer.events += drops.events_of_record(connection, name, given)
+    [count] = query(
+        connection,
+        f"select count(*) filter (where not deleted) as rows from {resource.table}",  # noqa: S608 - our own names
+    )
+    answer.facts.append(f"The mirror has {count['rows']} current {resource.described.plural}.")
+    answer.next.append(_next(connection, resource))
+    return answer

@@ -1,0 +1,181 @@
+"""Stored responses of a row: the digest of the row is computed again from the stored bytes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+from upath import UPath
+
+from bms.decoding import RecordReader
+from bms.endpoints import BY_NAME
+from bms.errors import BmsError, MalformedResponse
+from bms_flows.invoices.decode import ResponseReader
+from bms_flows.invoices.raw import MOVED, REQUESTED, SUFFIX, unpacked
+from bms_flows.invoices.rows import RowReader
+from bms_flows.mirror.resource import MirroredResource
+from bms_flows.mirror.rows import (
+    DetailItem,
+    ListItem,
+    ListState,
+    detailed_rows,
+    listed_rows,
+    rename,
+)
+from bms_flows.runtime.windows import Window
+
+HALF: Final = 16
+"""Bytes of the digest of a list item; those of the detail follow."""
+EQUAL = "its digest, computed again, is that of the row"
+DIFFERS = "its digest DIFFERS from that of the row: the file or the row was changed by hand"
+GONE = "no stored response any more (BMS_KEEP_RAW_DAYS, BMS_KEEP_PEOPLE_DAYS)"
+
+
+def invoice(root: UPath, details: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the request that returned a version of an invoice, and the result of the check."""
+    zone, range_date = details["zone"], details["range_date"]
+    volatile = frozenset(details.get("volatile", ()))
+    missing = row["_missing_since"] is not None
+    for window, path in _responses(root / details["raw"], row["_day"], moved=not missing):
+        request = (
+            f"list_client_invoices id_entity={row['id_entity']} start_date={window.start} "
+            f"end_date={window.end}, stored in {path.parent.name}/{path.name}"
+        )
+        try:
+            answer = ResponseReader().read(unpacked(path))
+        except (MalformedResponse, pa.ArrowInvalid):
+            return request, "the stored response is damaged: restore the file from a backup"
+        table = RowReader(row["id_entity"], zone, range_date, volatile).read(answer).table
+        found = dict(
+            zip(
+                table.column("id_invoice").to_pylist(),
+                table.column("_row_hash").to_pylist(),
+                strict=True,
+            )
+        ).get(row["id_invoice"])
+        if missing and found is None:
+            return request, "it lacks the invoice, as the row says"
+        if found is not None:
+            return request, EQUAL if found == bytes(row["_row_hash"]) else DIFFERS
+    return "", GONE
+
+
+def _responses(folder: UPath, day: date | None, *, moved: bool) -> Iterator[tuple[Window, UPath]]:
+    """Yield the responses that may contain an invoice of a day: those that requested the day first."""
+    found = []
+    for path in folder.iterdir() if folder.exists() else ():
+        kind, _, rest = path.name.partition("-")
+        if path.name.endswith(SUFFIX) and kind in (REQUESTED, *([MOVED] if moved else ())):
+            start, end = rest.removesuffix(SUFFIX).split("_")[-2:]
+            window = Window.parse(f"{start}/{end}")
+            found.append((not (day and window.start <= day <= window.end), path.name, window, path))
+    yield from ((window, path) for away, _, window, path in sorted(found) if moved or not away)
+
+
+def record(
+    root: UPath,
+    raw: str | None,
+    resource: MirroredResource,
+    row: Mapping[str, Any],
+    zones: Sequence[str],
+) -> tuple[str, str]:
+    """Return the stored responses of a version of a mirrored record, and the result of the check.
+
+    A row's digest has two halves: of the list item, and of the fields that only the detail has.
+    `zones` are the zones that the service's date-times may have.
+    """
+    folder = root / raw if raw else None
+    if folder is None or not folder.exists():
+        return "", GONE
+    digest = bytes(row["_row_hash"])
+    state = ListState(None, None, tuple(row[each] for each in resource.flags), row["deleted"])
+    constants = dict.fromkeys(resource.constants, row.get("_entity"))
+    described, checked, equal = resource.described, [], []
+    detail = _record(folder / "details.json.zst", described.read_operation, resource, row)
+    item = _record(folder / "pages.json.zst", described.list_operation, resource, row)
+    if detail and described.has_detail:
+        found, extra = detail
+        checked.append("details.json.zst")
+        extras: list[dict[str, Any]] = [{}] if resource.private else [extra, {}]
+        equal.append(
+            any(
+                digest[HALF:] == _hash(detailed_rows(resource, [DetailItem(found, state, e)], zone, constants))[HALF:]
+                for zone in zones
+                for e in extras
+            )
+        )  # fmt: skip
+    if item:
+        found, extra = item
+        checked.append("pages.json.zst")
+        own = getattr(found, "deleted", None)
+        states = [
+            ListState(None, e or None, state.flags, state.deleted if own is None else own)
+            for e in (resource.unknown(extra), {})
+        ]
+        hashes = {
+            _hash(listed_rows(resource, [ListItem(found, each)], zone, constants))[:HALF]
+            for zone in zones
+            for each in states
+        }
+        # On contradiction, the detail precedes its list item.
+        if detail and described.has_detail:
+            hashes |= {
+                _hash(detailed_rows(resource, [DetailItem(detail[0], each, {})], zone, constants))[:HALF]
+                for zone in zones
+                for each in states
+            }  # fmt: skip
+        equal.append(digest[:HALF] in hashes)
+    where = f"{', '.join(checked)} in {folder.name}"
+    if not checked:
+        return "", "its run stored no response with this record"
+    return where, EQUAL if all(equal) else DIFFERS
+
+
+def _hash(framed: Any) -> bytes:
+    hashes = framed.rows.column("_row_hash").to_pylist()
+    return hashes[0] if hashes else b""
+
+
+def _record(
+    path: UPath, operation: str, resource: MirroredResource, row: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]] | None:
+    """Return the last record of a row in a file of responses, with its unknown fields."""
+    if not path.exists():
+        return None
+    endpoint, key = BY_NAME[operation], str(row[resource.key])
+    record_type = resource.item if endpoint.kind == "list" else resource.detail
+    reader = RecordReader(endpoint, record_type)
+    last = None
+    for body in _bodies(unpacked(path)):
+        if key.encode() not in body:
+            continue
+        try:
+            if endpoint.kind != "list":
+                read = [(each := reader.detail(body)).record], {0: each.extra}
+            elif endpoint.paged:
+                page = reader.page(body, number=1, size=len(body))
+                read = page.records, page.extra
+            else:
+                rows = reader.rows(body)
+                read = rows.records, rows.extra
+        except (BmsError, MalformedResponse):
+            continue
+        for index, found in enumerate(read[0]):
+            if str(getattr(found, resource.key)) == key:
+                extra = dict(read[1].get(index, {}))
+                last = found, rename(found, extra, resource.aliases)
+    return last
+
+
+def _bodies(content: bytes) -> Iterator[bytes]:
+    """Yield the responses of a file; each may have line breaks of its own."""
+    waiting = b""
+    for line in content.splitlines():
+        waiting += line + b"\n"
+        try:
+            msgspec.json.decode(waiting, type=msgspec.Raw)
+        except msgspec.DecodeError:
+            continue
+        yield waiting
+        waiting = b""

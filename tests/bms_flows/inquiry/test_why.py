@@ -1,0 +1,358 @@
+"""The command `bms why`: timelines, stored responses, decisions, and things that are not there."""
+
+import json
+import random
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bms.settings import ClientSettings
+from bms_cli.app import main
+from bms_flows.inquiry.stored import DIFFERS, EQUAL, GONE
+from bms_flows.mirror.resource import RunOptions
+from bms_flows.monitoring import alarms
+from bms_sandbox.serve import Sandbox
+from tests.bms_flows.conftest import Extract
+from tests.bms_flows.mirror.environment import Mirror
+
+Why = Callable[..., tuple[int, str]]
+SLOWEST_S = 2.0
+PERSONAL = "Canari-Zoe"
+
+
+@pytest.fixture
+def why(warehouse_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Why:
+    def run(*arguments: str) -> tuple[int, str]:
+        root = ("--data-root", str(tmp_path)) * (arguments[0] not in ("drop", "alarm"))
+        code = main(["why", *arguments, "--url", warehouse_uri, *root])
+        captured = capsys.readouterr()
+        return code, captured.out + captured.err
+
+    return run
+
+
+@pytest.fixture
+def paid(sandbox: Sandbox, extract: Extract) -> dict[str, Any]:
+    """An invoice that was read, paid, and read again."""
+    extract("2026-03-01", "2026-03-31")
+    invoices = sandbox.invoices(1, date(2026, 3, 10), date(2026, 3, 31))
+    invoice: dict[str, Any] = next(
+        each for each in invoices if not each["canceled"] and Decimal(each["total_due"])
+    )
+    sandbox.pay(1, invoice["id_invoice"])
+    extract("2026-03-01", "2026-03-31")
+    return invoice
+
+
+def test_an_invoice_has_a_timeline_and_its_stored_responses_are_checked(
+    paid: Mapping[str, Any], why: Why
+) -> None:
+    code, out = why("invoice", str(paid["id_invoice"]))
+    assert code == 0
+    assert "first seen [invoice_extraction test, step 1]" in out
+    assert "changed: " in out
+    assert "total_due" in out
+    assert "→ 0" in out
+    assert "list_client_invoices id_entity=1 start_date=2026-03-" in out
+    assert out.count(EQUAL) == 2
+    assert "In rotation, one of the next" in out
+    assert len(out.splitlines()) < 40
+
+
+def test_an_invoice_is_found_by_its_reference(paid: Mapping[str, Any], why: Why) -> None:
+    _, by_id = why("invoice", str(paid["id_invoice"]))
+    code, by_reference = why("invoice", paid["reference_number"])
+    assert (code, by_reference) == (0, by_id)
+
+
+def test_personal_values_are_hidden_unless_asked_for_and_then_logged(
+    sandbox: Sandbox, extract: Extract, why: Why, warehouse_uri: str
+) -> None:
+    extract("2026-03-01", "2026-03-31")
+    invoice = sandbox.invoices(1, date(2026, 3, 10), date(2026, 3, 31))[0]["id_invoice"]
+    sandbox.edit_invoice(1, invoice, client_name=PERSONAL)
+    extract("2026-03-01", "2026-03-31")
+    _, out = why("invoice", str(invoice))
+    assert "client_name" in out
+    assert PERSONAL not in out
+    _, out = why("invoice", str(invoice), "--show-personal")
+    assert PERSONAL in out
+    assert "PostgreSQL's log records" in out
+    data = unquote(urlsplit(warehouse_uri).query.partition("host=")[2].partition("&")[0])
+    log = (Path(data).parent / "postgresql.log").read_text(errors="replace")
+    assert f"shows personal values: bms why invoice {invoice}" in log
+    assert PERSONAL not in log
+
+
+def test_a_changed_file_or_row_is_noticed(
+    paid: Mapping[str, Any], why: Why, warehouse: Engine
+) -> None:
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("update bms.client_invoice set _row_hash = '\\x00' where id_invoice = :id"),
+            {"id": paid["id_invoice"]},
+        )
+    _, out = why("invoice", str(paid["id_invoice"]))
+    assert DIFFERS in out
+    assert EQUAL in out, "the earlier version"
+
+
+def test_a_missing_invoice_is_missing_from_its_response(
+    sandbox: Sandbox, extract: Extract, why: Why
+) -> None:
+    extract("2026-03-01", "2026-03-31")
+    invoice = sandbox.invoices(1, date(2026, 3, 10), date(2026, 3, 31))[0]["id_invoice"]
+    sandbox.delete_invoice(1, invoice)
+    extract("2026-03-01", "2026-03-31")
+    _, out = why("invoice", str(invoice))
+    assert "missing: its day was read without it" in out
+    assert "it lacks the invoice, as the row says" in out
+
+
+def test_an_expired_response_is_named(paid: Mapping[str, Any], why: Why, tmp_path: Path) -> None:
+    for path in (tmp_path / "raw").rglob("*.zst"):
+        path.unlink()
+    _, out = why("invoice", str(paid["id_invoice"]))
+    assert GONE in out
+
+
+def test_an_invoice_that_is_not_there_gets_an_answer(
+    paid: Mapping[str, Any], why: Why, warehouse: Engine
+) -> None:
+    number = paid["reference_number"]
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("delete from bms.client_invoice_superseded where reference_number = :n"),
+            {"n": number},
+        )
+        connection.execute(
+            text("delete from bms.client_invoice where reference_number = :n"), {"n": number}
+        )
+        connection.execute(
+            text("""
+                insert into bms.client_invoice_missing_number
+                    (id_entity, reference_number, series, day, found_at, step_run_id)
+                values (1, :n, 'FA{YYYY}-{00000}', '2026-03-11', now(), 1)
+            """),
+            {"n": number},
+        )
+    code, out = why("invoice", number)
+    assert code == 3
+    assert "the warehouse has no such id or reference number" in out
+    assert "has a hole at this number (not accepted)" in out
+    assert "the nearest numbers are" in out
+    assert "Entity 1: 31 days from 2026-03-01 to 2026-03-31 were read" in out
+    assert "was read completely at" in out
+    assert "next" in out
+
+
+def test_an_empty_warehouse_says_so(why: Why) -> None:
+    code, out = why("invoice", "4711")
+    assert code == 3
+    assert "No day of any entity was ever read: run invoice_extraction." in out
+
+
+@pytest.fixture
+def mirror(warehouse: Engine, tmp_path: Path, client_settings: ClientSettings) -> Mirror:
+    return Mirror(warehouse, tmp_path, client_settings)
+
+
+def test_a_contact_has_a_timeline_and_its_responses_are_checked(
+    sandbox: Sandbox, mirror: Mirror, why: Why
+) -> None:
+    contact = sandbox.rows("contacts")[0]
+    mirror.run()
+    sandbox.edit("contacts", contact["id"], city=PERSONAL)
+    mirror.run()
+    code, out = why("contact", str(contact["id"]))
+    assert code == 0
+    assert "first seen [contact_sync run 1, step 1]" in out
+    assert "city (personal)" in out
+    assert PERSONAL not in out
+    assert out.count(EQUAL) == 2
+    assert DIFFERS not in out
+    assert why("contact", contact["email"])[1] == out
+
+
+def test_a_doubled_employee_is_named(sandbox: Sandbox, mirror: Mirror, why: Why) -> None:
+    one, other = (each["guid_employee"] for each in sandbox.rows("employees")[:2])
+    for key in (one, other):
+        sandbox.edit("employees", key, payroll_number="P-77", last_name="Zoe", first_name="Ada")
+    mirror.run("employee", id_entity=1, asked=RunOptions())
+    code, out = why("employee", "P-77")
+    assert code == 0
+    assert f"Possible duplicate, same payroll_number: {other}" in out
+    assert f"Possible duplicate, same last_name and first_name: {one}" in out
+    assert out.count(EQUAL) == 2
+
+
+def test_a_record_that_is_not_there_is_an_answer_without_its_address(
+    mirror: Mirror, why: Why
+) -> None:
+    mirror.run()
+    code, out = why("contact", "nobody@example.com")
+    assert code == 3
+    assert "no record with this id, email" in out
+    assert "nobody" not in out
+
+
+@pytest.fixture
+def drop(warehouse: Engine) -> int:
+    """A drop whose plan was approved, with a created row, one in review and one that waits."""
+    at = datetime(2026, 3, 31, 8, 0, tzinfo=UTC)
+    statements = (
+        """insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id, expires_at, entered_at, started_at)
+        values ('contact', 'a.csv', 1, '1', 'open', 'manual__1', :at, :at, :at)""",
+        """insert into bms.creation_plan (drop_id, id, resource, state, bound, counts, breaches, creates, rows, made_at,
+            asked_at, asked_because, decided_by, decided_at)
+        values (1, 'p', 'contact', 'approved', '{}', '{"create": 3}', '[]', '{}', '[{"line": 9, "action": "reject",
+            "code": "bad_date"}]', :at, :at, '[]', 'marie', :at)""",
+        """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, max_attempts, empty_lookups,
+            remote_id, reason, evidence, candidates, entered_at, changed_at)
+        values ('contact', 'a', 'd', 1, 2, 'created', 1, 5, 0, '71', null, '[]', '[]', :at, :at),
+            ('contact', 'b', 'd', 1, 3, 'review', 1, 5, 0, null, 'attempts_used', '[]', '["8", "9"]', :at, :at),
+            ('contact', 'c', 'd', 1, 4, 'unknown', 1, 5, 0, null, null, '[]', '[]', :at, :at)""",
+        """insert into bms.creation_event (creation_id, at, what, attempt, who, detail)
+        values (1, :at, 'intended', 1, null, null), (1, :at, 'created', 1, 'paul', '71')""",
+    )
+    with warehouse.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement), {"at": at})
+    return 1
+
+
+def test_a_drop_shows_plan_decision_rows_and_what_waits(drop: int, why: Why) -> None:
+    code, out = why("drop", str(drop))
+    assert code == 0
+    assert "plan approved by marie" in out
+    assert "1 rows review: attempts_used: Several attempts" in out
+    assert "1 rows wait for a reviewer's decision" in out
+    assert "1 rows are sent or settled" in out
+
+
+def test_a_line_of_a_drop_shows_its_attempts_and_who_decided(drop: int, why: Why) -> None:
+    code, out = why("drop", str(drop), "line", "2")
+    assert code == 0
+    assert "State created, attempt 1 of 5, record 71" in out
+    assert "created, attempt 1 (71), decided by paul" in out
+    assert "Nothing: the row has its outcome." in out
+    code, out = why("drop", str(drop), "line", "3")
+    assert "Candidates: 8, 9." in out
+    code, out = why("drop", str(drop), "line", "9")
+    assert "Plan: code bad_date, action reject" in out
+    assert why("drop", str(drop), "line", "77")[0] == 3
+    assert why("drop", "99")[0] == 3
+    assert why("drop", str(drop), "row", "2")[0] == 2
+
+
+def test_a_record_shows_the_drop_that_created_it(
+    drop: int, sandbox: Sandbox, mirror: Mirror, why: Why, warehouse: Engine
+) -> None:
+    contact = sandbox.rows("contacts")[0]["id"]
+    mirror.run()
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("update bms.creation set remote_id = :id where id = 1"), {"id": str(contact)}
+        )
+    _, out = why("contact", str(contact))
+    assert f"drop {drop} line 2: created, attempt 1" in out
+
+
+def test_an_open_alarm_says_what_it_waits_for(warehouse: Engine, why: Why) -> None:
+    since = datetime.now(UTC) - timedelta(hours=3)
+    with warehouse.begin() as connection:
+        alarms.raise_(
+            connection,
+            "failed",
+            "contact_sync",
+            detail="Task sync failed after attempt 3: Throttled.",
+            flow="contact_sync",
+            dag_run_id="r1",
+            since=since,
+            extent=alarms.Extent({"Throttled"}),
+        )
+        connection.execute(
+            text("""
+                insert into bms.step_run (flow, dag_run_id, step, state, reason, started_at, finished_at)
+                values ('contact_sync', 'r1', 'sync', 'failed', 'the service answered 429', now(), now())
+            """)
+        )
+    code, out = why("alarm", "1")
+    assert code == 0
+    assert "Alarm 1: contact_sync (Throttled), open, can wait until morning" in out
+    assert "step sync failed: the service answered 429 [contact_sync r1, step 1]" in out
+    assert "A failed step of r1 was not repeated: clear its task, or load its days." in out
+    assert why("alarm", "2")[0] == 3
+
+
+def test_a_held_day_is_named_as_the_cause(warehouse: Engine, why: Why) -> None:
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("""
+                insert into bms.client_invoice_finding
+                    (id_entity, day, codes, held, attempted_at, found_at, step_run_id)
+                values (1, '2026-03-10', '{drop}', true, now(), now(), 1)
+            """)
+        )
+        alarms.raise_(
+            connection, "suspect", "invoice_extraction", detail="Held.", flow="invoice_extraction"
+        )
+    _, out = why("alarm", "1")
+    assert "Held: 1 day of entity 1 (drop). It closes once they are read again plausibly" in out
+
+
+@pytest.mark.prove
+def test_a_thousand_random_rows_agree_with_the_stored_bytes(
+    sandbox: Sandbox,
+    extract: Extract,
+    mirror: Mirror,
+    why: Why,
+    warehouse: Engine,
+    record_property: Callable[..., None],
+) -> None:
+    """Every digest is equal, and every answer takes two seconds at most; the start of Python excluded."""
+    extract("2025-06-01", "2026-03-31")
+    for each in sandbox.invoices(1, date(2025, 6, 1), date(2026, 3, 31))[::7]:
+        sandbox.pay(1, each["id_invoice"])
+    extract("2025-06-01", "2026-03-31")
+    for name in ("contact", "consultant"):
+        mirror.run(name)
+    mirror.run("employee", id_entity=1, asked=RunOptions())
+    for name, key in (("contacts", "id"), ("consultants", "id"), ("employees", "guid_employee")):
+        for row in sandbox.rows(name)[::3]:
+            sandbox.edit(name, row[key], country="Utopia" if name != "employees" else None, first_name="Zoe")  # fmt: skip
+    for name in ("contact", "consultant"):
+        mirror.run(name)
+    mirror.run("employee", id_entity=1, asked=RunOptions())
+    rows: list[tuple[str, str]] = []
+    with warehouse.connect() as connection:
+        rows += [
+            ("invoice", str(key))
+            for key in connection.scalars(
+                text("select id_invoice from bms.client_invoice order by 1")
+            )
+        ]
+        for name, key in (("contact", "id"), ("consultant", "id"), ("employee", "guid_employee")):
+            rows += [
+                (name, str(k)) for k in connection.scalars(text(f"select {key} from bms.{name}"))
+            ]
+    chosen = random.Random(31).choices(rows, k=1000)
+    slowest, checked = 0.0, 0
+    for kind, key in chosen:
+        started = time.perf_counter()
+        code, out = why(kind, key, "--json")
+        slowest = max(slowest, time.perf_counter() - started)
+        [answer] = json.loads(out)["answers"]
+        assert code == 0
+        assert [each for each in answer["stored"] if EQUAL not in each] == [], (kind, key)
+        checked += len(answer["stored"])
+    assert checked > len(chosen), "versions before the current ones, too"
+    assert slowest <= SLOWEST_S
+    record_property("why", f"{len(chosen)} rows, {checked} versions, slowest {slowest:.2f} s")
