@@ -21,7 +21,7 @@ lint: install     ## ruff, mypy and the tests that only read files
 	@scripts/lint
 fix: install      ## let ruff fix and format the code
 	@.venv/bin/ruff check --fix . && .venv/bin/ruff format .
-wheel: install    ## build dist/: the wheel and the constraints that a deployment installs
+wheel: install    ## build dist/: wheel, sdist, and the constraints that a deployment installs
 	@scripts/wheel
 matrix: install   ## install the wheel with each supported Airflow, Python and PostgreSQL and run it there (ten minutes when idle)
 	@.venv/bin/python scripts/matrix

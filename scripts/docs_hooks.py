@@ -1,4 +1,4 @@
-"""MkDocs hooks: pages outside docs/, links into the repository, pictures per theme, generated tables."""
+"""MkDocs hooks: pages outside docs/, licences, links into the repository, pictures per theme, ranks of the search."""
 
 import os
 import re
@@ -18,6 +18,10 @@ ROOT_PAGES = {
     "CHANGELOG.md": "changelog.md",
 }
 """Pages of the site by their path in the repository, outside docs/."""
+LICENCES = "licences.md"
+"""Page that only the site has: the licences of all packages of a production installation."""
+BOOSTS = {"runbook.md": 4, "changelog.md": 0.2, "contributing.md": 0.5}
+"""Factors of the search, by page: whoever searches for a symptom needs the runbook."""
 SOURCES = "repository"
 """Folder of the site with copies of the repository's files that pages link to."""
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
@@ -50,6 +54,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages of the repository's root, and a copy of each file that a page links to."""
     for name, page in ROOT_PAGES.items():
         files.append(File.generated(config, page, content=(PROJECT / name).read_text()))
+    licences = runpy.run_path(str(PROJECT / "scripts/licences"))["page"]()
+    files.append(File.generated(config, LICENCES, content=licences))
     for target in sorted(
         {
             target
@@ -63,21 +69,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - MkDocs' signature
-    """Fill the page's tables, and point its links and pictures at the site."""
+    """Point the page's links and pictures at the site, and rank it in the search."""
     source = _source(page.file)
-    text = _reference()["filled"](markdown) if source.parent.name == "reference" else markdown
-    text = LINK.sub(lambda found: _link(found, source, page.file), text)
+    if boost := BOOSTS.get(page.file.src_uri):
+        page.meta["search"] = {"boost": boost}
+    text = LINK.sub(lambda found: _link(found, source, page.file), markdown)
     return PICTURE.sub(lambda found: _picture(found, source, page.file), text)
-
-
-def _reference() -> dict[str, Any]:
-    """Return the functions of the generator, loaded once per build."""
-    if not _LOADED:
-        _LOADED.update(runpy.run_path(str(PROJECT / "scripts/reference")))
-    return _LOADED
-
-
-_LOADED: dict[str, Any] = {}
 
 
 def _source(file: File) -> Path:

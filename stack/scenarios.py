@@ -13,6 +13,8 @@ from stack.paths import CHECKOUT
 from stack.processes import StackError
 
 DAYS = 7
+WEEK = {"start_date": "2026-03-02", "end_date": "2026-03-08"}
+"""Days of which the sandbox always has the same invoices."""
 SAMPLE = CHECKOUT / "include" / "samples" / "nouveaux_salaries.csv"
 SAMPLE_NUMBERS = re.compile(rb"(?<![0-9])00(?=90[0-9]{2};)")
 """The first digits of the sample's payroll numbers, which are 009001 to 009025."""
@@ -79,7 +81,7 @@ def extraction_outcome(steps: list[dict[str, Any]]) -> str:
     entities = len({step["id_entity"] for step in steps})
     counts = ("inserted", "changed", "unchanged", "quarantined")
     sums = {name: sum(step[name] for step in steps) for name in counts}
-    return f"{read} of {DAYS} days and {entities} entities: {_counts(sums)}."
+    return f"{read} read for {DAYS} days and {entities} entities: {_counts(sums)}."
 
 
 def drop_sample(running: Running) -> dict[str, str]:
@@ -118,9 +120,8 @@ def employees(running: Running, run_id: str) -> Report:
     return Report(
         drop_outcome(result),
         (
-            "The service created an employee, and its response was lost. The run found the",
-            "employee before it would send again, and adopted it. Over half of the rows are",
-            "rejected on purpose: the plan needed an approval, which the demo gave.",
+            "A response was lost; the run found the employee and adopted it. Over half of the rows",
+            "are wrong on purpose, so the plan needed an approval.",
         ),
         proofs.lost_response(running, result["created"] + result["adopted"]),
     )
@@ -150,10 +151,7 @@ def contacts(running: Running, run_id: str) -> Report:
         return Report(sync_outcome(manifest))
     return Report(
         sync_outcome(manifest),
-        (
-            "A contact was deleted while the list was read, so another moved to a page that",
-            "was read before. The first pass missed it, the second pass found it.",
-        ),
+        ("A contact moved to a page that was read before; the second pass found it.",),
         proofs.moved_contacts(running),
     )
 
@@ -172,10 +170,7 @@ def changed_contacts(running: Running, run_id: str) -> Report:
     """Return what the second contact sync read and wrote."""
     return Report(
         sync_outcome(running.api.xcom("contact_sync", run_id, "sync")),
-        (
-            "One contact was edited, one flagged, one removed, one added; the one deleted during",
-            "the first sync is confirmed. Each change is a version; the warehouse removes no row.",
-        ),
+        ("Each change is a version; the warehouse removes no row.",),
     )
 
 
@@ -192,7 +187,7 @@ SCENARIOS = (
     Scenario(
         "invoice_extraction",
         "Invoices",
-        lambda _: last_complete_days(datetime.now(UTC).date()),
+        lambda running: WEEK if running.sandbox else last_complete_days(datetime.now(UTC).date()),
         invoices,
     ),
     Scenario("employee_onboarding", "Employees", drop_sample, employees, writes=True),

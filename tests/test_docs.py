@@ -6,6 +6,7 @@ import importlib
 import itertools
 import json
 import re
+import runpy
 import subprocess
 import tomllib
 from pathlib import Path
@@ -26,11 +27,11 @@ from bms_provider.provider_info import CONNECTION_FIELDS
 from bms_sandbox.dialect import Dialect
 from bms_warehouse.resources import RESOURCES, WITH_PRIVATE_FIELDS
 from bms_warehouse.tables import METADATA, PRIVATE_METADATA
+from tests.support.words import counts, pages
 
 pytestmark = pytest.mark.bookkeeping
 
 PROJECT = Path(__file__).parent.parent
-README = (PROJECT / "README.md").read_text()
 REFERENCE = {file.stem: file.read_text() for file in (PROJECT / "docs/reference").glob("*.md")}
 GUIDES = "".join(
     file.read_text() for file in [PROJECT / "README.md", *PROJECT.glob("docs/install/*.md")]
@@ -88,8 +89,15 @@ def tracked() -> list[Path]:
 
 
 @pytest.mark.parametrize("dag", sorted(FLOWS))
-def test_the_readme_names_every_dag(dag: str) -> None:
-    assert f"| `{dag}` |" in README
+def test_the_reference_names_every_dag(dag: str) -> None:
+    assert f"| `{dag}` |" in REFERENCE["dags"], WRITE
+
+
+def test_pages_stay_short() -> None:
+    by_hand = {page: counts(page)[0] for page in pages()}
+    assert by_hand[PROJECT / "README.md"] <= 900
+    assert by_hand[PROJECT / "docs/fr/depot-rh.md"] <= 1_200
+    assert sum(by_hand.values()) <= 30_000
 
 
 def test_unpause_commands_start_only_our_dags() -> None:
@@ -195,7 +203,7 @@ def test_every_page_is_in_the_navigation_of_the_site() -> None:
     folders = tuple(re.findall(r"([\w-]+/)$", text, re.MULTILINE))
     pages = {str(file.relative_to(PROJECT / "docs")) for file in PROJECT.glob("docs/**/*.md")}
     pages = {page for page in pages if not page.startswith(folders)}
-    assert listed - {"index.md", "contributing.md", "changelog.md"} == pages
+    assert listed - {"index.md", "contributing.md", "changelog.md", "licences.md"} == pages
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: str(file.relative_to(PROJECT)))
@@ -388,18 +396,34 @@ def test_the_licence_is_the_one_that_the_project_names() -> None:
     )
 
 
-def test_the_page_of_licences_lists_packages_of_the_lock() -> None:
-    listed = re.findall(
-        r"^\| ([a-z][\w-]+) \|", (PROJECT / "docs/licences.md").read_text(), re.MULTILINE
-    )
+def test_the_page_of_licences_lists_packages_of_the_lock(project: Path) -> None:
+    text = str(runpy.run_path(str(project / "scripts/licences"))["page"]())
+    listed = re.findall(r"^\| ([a-z][\w-]+) \|", text, re.MULTILINE)
     locked = re.findall(
-        r"^([\w.-]+)(?:\[[^\]]*\])?==", (PROJECT / "requirements.lock").read_text(), re.MULTILINE
+        r"^([\w.-]+)(?:\[[^\]]*\])?==", (project / "requirements.lock").read_text(), re.MULTILINE
     )
-    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-    needed = {canonicalize_name(Requirement(text).name) for text in project["dependencies"]}
-    write = "run .venv/bin/python scripts/licences"
-    assert needed <= {*listed}, write
-    assert {*listed} <= {canonicalize_name(name) for name in locked}, write
+    declared = tomllib.loads((project / "pyproject.toml").read_text())["project"]
+    needed = {canonicalize_name(Requirement(text).name) for text in declared["dependencies"]}
+    assert needed <= {*listed}
+    assert {*listed} <= {canonicalize_name(name) for name in locked}
+
+
+def test_only_the_project_file_names_the_version(project: Path) -> None:
+    """Commands name the wheel with its version; a release changes them with the project file."""
+    version = tomllib.loads((project / "pyproject.toml").read_text())["project"]["version"]
+    named = {
+        found
+        for document in DOCUMENTS
+        for found in re.findall(
+            r"bms[_-]airflow(?:\[[\w,]+\])?(?:-|==|:)(\d+\.\d+\.\d+)", document.read_text()
+        )
+    }
+    assert named <= {version}
+    assert re.search(
+        rf"^## \[{version}\] - \d{{4}}-\d\d-\d\d$",
+        (project / "CHANGELOG.md").read_text(),
+        re.MULTILINE,
+    )
 
 
 def test_the_wheel_installs_next_to_the_login_of_airflow_3_2(project: Path) -> None:

@@ -17,7 +17,7 @@ from tests.bms_flows.mirror.environment import Mirror
 
 PROJECT = Path(__file__).parents[2]
 RECIPE = re.compile(r"```sql\n((?:--|select|with).*?)```\n+```text\n(.*?)```", re.DOTALL)
-PAGES = ["README.md", "docs/how-to/sql-recipes.md"]
+PAGES = ["docs/how-to/sql-recipes.md"]
 BACKDATE = "update bms.client_invoice set _changed_at = '2026-03-31 21:00+02'"
 
 

@@ -173,4 +173,4 @@ def _table(project: Path, name: str) -> list[list[str]]:
 def test_a_missing_marker_deletes_no_section(reference: SimpleNamespace) -> None:
     text = "<!-- operators -->\nkeep\n<!-- connection -->\n<!-- /connection -->\n"
     with pytest.raises(ValueError, match="not enough values"):
-        reference.with_tables(text, reference.SHORT_TABLES["operators.md"])
+        reference.with_tables(text, reference.REFERENCE_TABLES["operators.md"])

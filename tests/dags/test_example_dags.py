@@ -20,7 +20,7 @@ from tests.dags.airflow_program import run_program
 
 PROGRAM = Path(__file__).parent / "run_example_dags.py"
 EXAMPLES = "plugins/bms_provider/example_dags"
-PAGES = ["README.md", "docs/tutorials/own-dag.md"]
+PAGES = ["docs/tutorials/own-dag.md"]
 CODE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 DAG = re.compile(r"^(\w+)\(\)$", re.MULTILINE)
 """Last line of a DAG file: the call that creates the DAG."""

@@ -25,7 +25,7 @@ def test_extraction_covers_the_last_complete_days_both_ends_included() -> None:
 
 def test_an_extraction_is_summed_over_its_entities() -> None:
     assert scenarios.extraction_outcome([step(), step(id_entity=2, unchanged=1)]) == (
-        "28 of 7 days and 2 entities: 10 inserted, 8 changed, 4 unchanged, 4 quarantined."
+        "28 read for 7 days and 2 entities: 10 inserted, 8 changed, 4 unchanged, 4 quarantined."
     )
 
 
