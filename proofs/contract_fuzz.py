@@ -7,21 +7,22 @@ error, a status, content type or body that the document does not have, an accept
 a way around the token, or an operation without a successful response.
 """
 
-import argparse
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
-import urllib.request
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
+
+import httpx
 
 from bms_sandbox.operations import OPERATIONS
 from bms_sandbox.serve import Sandbox, running
 from bms_sandbox.tokens import Credentials
+from proofs.page import command, table
 from tests.support.published import stamp
 from tests.support.virtual_environment import python_of, versions_of
 
@@ -53,10 +54,9 @@ READINGS: Final[dict[str, dict[str, Any]]] = {
         "unknown_entity": "not_found",
     },
 }
-TABLE: Final = (
-    "| reading | operations that answered well | cases | requests | of these answered 200 | findings | s |\n"
-    "|---|---|--:|--:|--:|---|--:|"
-)
+HEAD: Final = (
+    "reading", "operations that answered well", "findings", "cases", "requests", "of these answered 200", "s",
+)  # fmt: skip
 NOT_OURS: Final = "positive_data_acceptance"
 """The interface names no field as needed and no bounds; that a service has some is a dialect's."""
 
@@ -78,22 +78,17 @@ class Outcome:
         return not self.findings and not self.unanswered
 
 
-def main() -> int:
-    """Play every reading; return 1 on a finding."""
-    arguments = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    arguments.add_argument("--keep", action="store_true", help=f"write {KEPT.name}")
-    arguments.add_argument("--requests", type=int, default=REQUESTS)
-    given = arguments.parse_args()
-    print(TABLE)
-    outcomes = {}
-    for name, dialect in READINGS.items():
-        outcomes[name] = found = attacked(dialect, given.requests)
-        print(row(name, found), flush=True)
+def main(*, keep: bool = False, requests: int = REQUESTS) -> bool:
+    """Play every reading; return whether there was no finding."""
+    outcomes = {name: attacked(dialect, requests) for name, dialect in READINGS.items()}
+    for found in outcomes.values():
         if not found.good:
             print(found.output, *found.unanswered, sep="\n")
-    if given.keep:
-        KEPT.write_text(report(outcomes))
-    return int(not all(found.good for found in outcomes.values()))
+    page = report(outcomes)
+    print(page)
+    if keep:
+        KEPT.write_text(page)
+    return all(found.good for found in outcomes.values())
 
 
 def attacked(dialect: dict[str, Any], requests: int) -> Outcome:
@@ -106,7 +101,9 @@ def attacked(dialect: dict[str, Any], requests: int) -> Outcome:
     ):
         base = sandbox.url + dialect.get("base_path", "")
         document, report = Path(place, "openapi.json"), Path(place, "report.json")
-        document.write_text(json.dumps(prepared(asked(f"{base}/openapi.json"), sandbox)))
+        document.write_text(
+            json.dumps(prepared(httpx.get(f"{base}/openapi.json", trust_env=False).json(), sandbox))
+        )
         bearer = f"Authorization: Bearer {token(base, sandbox.credentials)}"
         sandbox.reset_counts()
         started = time.monotonic()
@@ -146,15 +143,12 @@ def prepared(document: dict[str, Any], sandbox: Sandbox) -> dict[str, Any]:
     What exists and no drawing would guess: ids, an entity, the credentials. That null in a new
     record means no value, and that a token is asked for without one: our assumptions.
     """
-    login = sandbox.credentials
     known = {
         "guid_employee": sandbox.rows("employees")[0]["guid_employee"],
         "id_contact": sandbox.rows("contacts")[0]["id"],
         "id_consultant": sandbox.rows("consultants")[0]["id"],
         "id_entity": 1,
-        "client_id": login.client_id,
-        "application_id": login.application_id,
-        "secret": login.secret,
+        **asdict(sandbox.credentials),
         "first_name": "Zoé",
         "last_name": "Lefèvre",
     }
@@ -187,40 +181,21 @@ def nullable(schema: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
     return schema | changed
 
 
-def asked(url: str, content: Any = None, **headers: str) -> Any:
-    """Return what the sandbox answers; a POST where there is content."""
-    request = urllib.request.Request(  # noqa: S310 -> our own http address
-        url,
-        data=None if content is None else json.dumps(content).encode(),
-        headers={"Content-Type": "application/json"} | headers,
-    )
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(request, timeout=20) as answer:
-        return json.load(answer)
-
-
 def token(base: str, login: Credentials) -> str:
     """Return a token of all scopes."""
-    content = {
-        "client_id": login.client_id,
-        "application_id": login.application_id,
-        "secret": login.secret,
-    }
-    return str(asked(f"{base}/v1/token", content, Authorization="Bearer any")["access_token"])
+    bearer = {"Authorization": "Bearer any"}
+    answer = httpx.post(f"{base}/v1/token", json=asdict(login), headers=bearer, trust_env=False)
+    return str(answer.json()["access_token"])
 
 
-def row(name: str, found: Outcome) -> str:
-    """Return a reading's line of the table."""
+def row(name: str, found: Outcome) -> Sequence[object]:
+    """Return a reading's row of the table."""
     well = sum(count for each in found.answers.values() for s, count in each.items() if s == "200")
     total = sum(count for each in found.answers.values() for count in each.values())
-    findings = (
-        "; ".join(f"{title}: {', '.join(at)}" for title, at in found.findings.items()) or "none"
-    )
-    reached = len(OPERATIONS) - len(found.unanswered)
-    return (
-        f"| {name} | {reached} of {len(OPERATIONS)} | {found.cases:,} | {total:,} | {well:,} | {findings} |"
-        f" {found.seconds:.0f} |"
-    )
+    findings = (f"{title}: {', '.join(at)}" for title, at in found.findings.items())
+    reached = f"{len(OPERATIONS) - len(found.unanswered)} of {len(OPERATIONS)}"
+    counts = (f"{each:,}" for each in (found.cases, total, well))
+    return name, reached, "; ".join(findings) or "none", *counts, f"{found.seconds:.0f}"
 
 
 def report(outcomes: dict[str, Outcome]) -> str:
@@ -235,8 +210,7 @@ def report(outcomes: dict[str, Outcome]) -> str:
         f"`python -m proofs.contract_fuzz --keep`: Schemathesis {version}, seed {SEED}, {REQUESTS} requests generated for each",
         "operation and dialect, in addition to examples and bounds; with a token of all scopes.",
         "",
-        TABLE,
-        *(row(name, found) for name, found in outcomes.items()),
+        table(HEAD, (row(name, found) for name, found in outcomes.items()), texts=3),
         "",
         f"Looked for: everything that it can check but `{NOT_OURS}`, as the interface names neither needed",
         "fields nor bounds: server errors, statuses, content types and bodies that the document doesn't have,",
@@ -252,4 +226,4 @@ def report(outcomes: dict[str, Outcome]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command(main)

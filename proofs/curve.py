@@ -1,13 +1,11 @@
 """Curves of where the guarantees end: creation beyond the settle time, mirrors under churn, late invoice changes.
 
-    python -m proofs.curve [--quick]
+    python -m proofs.curve [--quick] [--only creation mirror invoices]
 
 Writes tables into `docs/proof.md` between their marks, and plots to `docs/pictures/`. The engines are the real ones, in virtual
 time.
 """
 
-import argparse
-import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,7 +14,8 @@ from typing import Final
 
 from proofs import lookback_invoices as lookback
 from proofs.curve_creation import creations
-from proofs.plots import PICTURES, Axis, plot, table
+from proofs.page import command, table
+from proofs.plots import PICTURES, Axis, plot
 from proofs.simulation.clock import play
 from proofs.simulation.mirror import ORDERS
 from proofs.simulation.moving_list import MovingList, read
@@ -143,27 +142,24 @@ def put(name: str, text: str) -> None:
     )
 
 
-def main() -> None:
-    """Run all three and write the results."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--quick", action="store_true", help="fewer runs for each point")
-    options.add_argument("--only", choices=("creation", "mirror", "invoices"))
-    given = options.parse_args()
+CURVES: Final = ("creation", "mirror", "invoices")
+
+
+def main(*, quick: bool = False, only: Sequence[str] = CURVES) -> None:
+    """Draw the curves and write the results, with fewer runs for each point if `quick`."""
     curves: dict[str, Callable[[], str]] = {
-        "creation": lambda: creations(3 if given.quick else 30),
-        "mirror": lambda: churns(10 if given.quick else 300),
+        "creation": lambda: creations(3 if quick else 30),
+        "mirror": lambda: churns(10 if quick else 300),
         "invoices": lambda: late_changes(
-            (60, 120) if given.quick else (30, 60, 120, 240),
-            (7, 30, 90) if given.quick else (7, 30, 90, 180, 365),
+            (60, 120) if quick else (30, 60, 120, 240),
+            (7, 30, 90) if quick else (7, 30, 90, 180, 365),
         ),
     }
-    for name, draw in curves.items():
-        if given.only in (None, name):
-            text = draw()
-            put(f"curve {name}", f"{text}\n\n{stamp()}")
-            print(text, end="\n\n", flush=True)
+    for name in only:
+        text = curves[name]()
+        put(f"curve {name}", f"{text}\n\n{stamp()}")
+        print(text, end="\n\n", flush=True)
 
 
 if __name__ == "__main__":
-    logging.disable(logging.WARNING)  # simulated faults need no log
-    main()
+    command(main)

@@ -8,7 +8,8 @@ from typing import Final
 from bms.errors import AmbiguousWrite
 from bms_flows.onboarding.reporting.duplicates import compare
 from bms_flows.onboarding.settings import OnboardingSettings
-from proofs.plots import PICTURES, Axis, plot, table
+from proofs.page import table
+from proofs.plots import PICTURES, Axis, plot
 from proofs.simulation.clock import play
 from proofs.simulation.creation import to_the_end
 from proofs.simulation.ledger import IDENTITY, MemoryLedger

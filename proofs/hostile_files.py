@@ -7,7 +7,7 @@ import io
 import multiprocessing
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import openpyxl
@@ -18,8 +18,8 @@ from bms_flows.onboarding.reading.sheet import Limits
 from bms_flows.onboarding.reporting.approval_request import plan_file
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.employee import EMPLOYEE
+from proofs.page import command, heading, show
 from tests.support.measurement import peak_memory
-from tests.support.published import stamp
 
 Change = Callable[[bytes], bytes]
 SHEET, STRINGS = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml"
@@ -140,13 +140,8 @@ def measured(name: str, content: bytes, answer: Any) -> None:
     answer.send((codes, time.process_time() - started, peak_memory() >> 20, largest))
 
 
-def main() -> None:
-    """Print the table."""
-    print("# What a hostile file costs", end="\n\n")
-    print(f"Files as large as the limits let through. {stamp()}", end="\n\n")
-    print(
-        "| File | MB | Outcome | s of a core | MB of memory | MB of the largest report file |\n|---|--:|---|--:|--:|--:|"
-    )
+def cells() -> Iterator[tuple[object, ...]]:
+    """Yield a row of the table for each file."""
     files = [(name, "a.csv", made) for name, made in CSV.items()]
     files += [(f"a workbook of {name}", "a.xlsx", made) for name, made in WORKBOOKS.items()]
     for what, name, made in files:
@@ -158,15 +153,17 @@ def main() -> None:
         there.close()  # so that the child's death ends the wait
         codes, seconds, memory, written = here.recv()
         process.join()
-        size = len(content) / 1e6
-        print(
-            f"| {what} | {size:.1f} | {codes} | {seconds:.1f} | {memory} | {written:.1f} |",
-            flush=True,
-        )
-    print(
-        "\nEach file is read in a separate process, which also writes its plan and its rejected rows."
-    )
+        size = f"{len(content) / 1e6:.1f}"
+        yield what, codes, size, f"{seconds:.1f}", memory, f"{written:.1f}"
+
+
+def main() -> None:
+    """Print the table."""
+    heading("What a hostile file costs", "Files as large as the limits let through. ")
+    head = "File", "Outcome", "MB", "s of a core", "MB of memory", "MB of the largest report file"
+    show(head, cells(), texts=2)
+    print("Each file is read in a separate process, which also writes its plan and rejected rows.")
 
 
 if __name__ == "__main__":
-    main()
+    command(main)

@@ -7,49 +7,25 @@ the task is retried, and table, versions, days, steps and leases must equal thos
 run.
 """
 
-import argparse
 import json
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
-from bms_warehouse.queries import fingerprint
-from bms_warehouse.tables import client_invoice, client_invoice_version
 from proofs import flows
 from proofs.flows import UNIT, Extraction
+from proofs.page import command
+from proofs.ranges_invoices import contents
 from tests.support.warehouse_server import warehouse_server
 
 FEWEST = 85
 """Points there were when this was written; fewer would mean that the wrapping misses some."""
-
-
-@dataclass(frozen=True)
-class State:
-    """What a warehouse shows."""
-
-    invoices: str
-    versions: str
-    days: tuple[tuple[object, ...], ...]
-    quarantined: int
-
-    @classmethod
-    def of(cls, connection: Connection) -> "State":
-        """Read the state of a warehouse."""
-        days = "select day, invoices, open_invoices from bms.client_invoice_day order by day"
-        return cls(
-            fingerprint(connection, client_invoice),
-            fingerprint(connection, client_invoice_version),
-            tuple(tuple(row) for row in connection.execute(text(days))),
-            int(connection.scalar(text("select count(*) from bms.quarantine")) or 0),
-        )
 
 
 def change(sandbox: Sandbox) -> None:
@@ -82,11 +58,10 @@ class Killing:
         self.will_be = self.read_state(uri)
         assert self.was != self.will_be
 
-    def read_state(self, uri: str) -> State:
+    def read_state(self, uri: str) -> dict[str, object]:
         """Return what a warehouse shows."""
         engine = database.connect(uri)
-        with engine.connect() as connection:
-            state = State.of(connection)
+        state = contents(engine)
         engine.dispose()
         return state
 
@@ -138,19 +113,12 @@ def cells(killing: Killing, points: Iterable[int]) -> dict[int, list[str]]:
     return {point: wrong for point in points if (wrong := killing.cell(point))}
 
 
-def main() -> int:
-    """Kill at every point, print what was seen; 1 if anything is wrong."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--every", type=int, default=1)
-    given = options.parse_args()
-    with (
-        warehouse_server() as here,
-        running(
-            options=("--today", "2026-03-31", "--frozen", "--invoices-per-day", "5")
-        ) as sandbox,
-    ):
+def main(*, every: int = 1) -> bool:
+    """Kill at every point, or at some; print what was seen, and return whether all is right."""
+    options = ("--today", "2026-03-31", "--frozen", "--invoices-per-day", "5")
+    with warehouse_server() as here, running(options=options) as sandbox:
         killing = Killing(sandbox, here.warehouse, here.folder)
-        chosen = range(0, len(killing.points), given.every)
+        chosen = range(0, len(killing.points), every)
         started = time.perf_counter()
         wrong = cells(killing, chosen)
         seconds = time.perf_counter() - started
@@ -160,8 +128,8 @@ def main() -> int:
     for point, what in wrong.items():
         print(f"WRONG at {point} ({killing.points[point]}): {'; '.join(what)}")
     print("nothing half-written, every next run right" if not wrong else f"{len(wrong)} wrong")
-    return 1 if wrong or len(killing.points) < FEWEST else 0
+    return not wrong and len(killing.points) >= FEWEST
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command(main)

@@ -9,19 +9,17 @@ Only the policy differs between rows. In a second company every invoice is paid 
 none of its old days has an open invoice, and only the rotation reads them.
 """
 
-import argparse
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from pathlib import Path
 
 from bms_flows.invoices import lookback
 from bms_flows.invoices.lookback import DayState, join_windows, plan_lookback
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
+from proofs.page import command, heading, show
 from proofs.plots import PICTURES, Axis, plot
-from tests.support.published import stamp
 
 START = date(2026, 9, 1)
 HISTORY = 5 * 365
@@ -31,7 +29,6 @@ NEVER_PAID = 0.02
 CHANGES = 1000
 OLDEST = 400
 SEEN_AFTER = (1, 7, 32)
-PICTURE = PICTURES / "lookback.svg"
 
 Plan = Callable[["Company", date], list[Window]]
 
@@ -204,38 +201,33 @@ def ours(longest: int = lookback.LONGEST_INTERVAL, **given: int) -> Plan:
     return plan
 
 
-def table(outcomes: list[Outcome]) -> str:
-    """Return the outcomes as a Markdown table."""
+def report(outcomes: Sequence[Outcome]) -> None:
+    """Print the outcomes as a table."""
     head = ["policy", "days a run", "most days", "requests a run", "due days left out"]
     head += [f"seen after {runs} run{'s' * (runs > 1)}" for runs in SEEN_AFTER]
-    lines = [" | ".join(head), " | ".join(["---"] + ["---:"] * (len(head) - 1))]
-    for each in outcomes:
-        cells = [each.name, f"{each.days_per_run:.0f}", f"{each.most_days}"]
-        cells += [f"{each.requests_per_run:.0f}", f"{each.over_budget}"]
-        cells += [f"{100 * share:.0f} %" for share in each.seen.values()]
-        lines.append(" | ".join(cells))
-    return "\n".join(f"| {line} |" for line in lines)
+    show(head, (
+        [each.name, f"{each.days_per_run:.0f}", each.most_days, f"{each.requests_per_run:.0f}",
+         each.over_budget, *(f"{100 * share:.0f} %" for share in each.seen.values())]
+        for each in outcomes
+    ))  # fmt: skip
 
 
-def picture(outcomes: list[Outcome]) -> str:
+def picture(outcomes: Sequence[Outcome]) -> str:
     """Return the shares seen, by runs since the change, as SVG."""
-    lines = {}
-    for each in outcomes:
-        requests = f"{each.requests_per_run:.0f} request{'s' * (each.requests_per_run > 1)}"
-        name = f"{each.name}: {each.days_per_run:.0f} days, {requests} a run"
-        lines[name] = [*enumerate(each.curve, 1)]
     return plot(
         Axis("daily runs since the change", (1, 7, 14, 21, 32)),
         Axis("share of the changes that are detected", (0, 0.25, 0.5, 0.75, 1), ".0%"),
-        lines,
+        {
+            f"{each.name}: {each.days_per_run:.0f} days, {each.requests_per_run:.0f} requests a run": [
+                *enumerate(each.curve, 1)
+            ]
+            for each in outcomes
+        },
     )
 
 
 def main() -> None:
-    """Print the table and write the picture."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--picture", type=Path, default=PICTURE)
-    given = options.parse_args()
+    """Print the tables and draw the picture."""
     policies: dict[str, Plan] = {
         "defaults": ours(),
         "budget 60": ours(budget=60),
@@ -249,16 +241,15 @@ def main() -> None:
         "fixed 90": fixed(90),
     }
     outcomes = [simulate(name, plan) for name, plan in policies.items()]
-    print(f"# The look-back compared with fixed windows\n\n{stamp()}\n")
+    heading("The look-back compared with fixed windows")
     print("## 2 % of the invoices are never paid", end="\n\n")
-    print(table(outcomes), end="\n\n")
-    chosen = ("defaults", "rotation 30", "fixed 7", "fixed 30", "fixed 90")
+    report(outcomes)
     print("## Every invoice is paid in the end", end="\n\n")
-    print(table([simulate(name, policies[name], never_paid=0) for name in chosen]))
+    chosen = ("defaults", "rotation 30", "fixed 7", "fixed 30", "fixed 90")
+    report([simulate(name, policies[name], never_paid=0) for name in chosen])
     shown = [each for each in outcomes if each.name.startswith(("defaults", "fixed"))]
-    given.picture.parent.mkdir(parents=True, exist_ok=True)
-    given.picture.write_text(picture(shown))
+    (PICTURES / "lookback.svg").write_text(picture(shown))
 
 
 if __name__ == "__main__":
-    main()
+    command(main)

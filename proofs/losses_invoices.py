@@ -1,15 +1,14 @@
 """Losses and clean years of simulated companies, loaded by the flow and judged by its checks.
 
-    python -m proofs.losses_invoices
+    python -m proofs.losses_invoices [--only clean losses] [--loss NAME ...] [--company NAME ...]
 
 Each night reads the last 35 days over HTTP and publishes into PostgreSQL, as the flow does. A loss
 begins after a year of history and stays; it is found in the first night that holds days. A held clean
 night is accepted at once, as an operator would.
 """
 
-import argparse
-import sys
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time
 
 from sqlalchemy import Connection
@@ -18,8 +17,8 @@ from bms_flows.invoices import run
 from bms_flows.runtime.windows import Window
 from bms_warehouse.database import connect
 from proofs.companies import DAY, LOSSES, PROFILES, CompanyProfile, Loss, Row, SimulatedCompany
+from proofs.page import command, heading, show
 from tests.bms_flows.invoices.listed import Company, ListedInvoices, serving
-from tests.support.published import stamp
 from tests.support.warehouse_server import WarehouseServer, warehouse_server
 
 HISTORY_FROM, FIRST_NIGHT = date(2022, 1, 3), date(2023, 1, 9)
@@ -82,9 +81,10 @@ def started(server: WarehouseServer, service: ListedInvoices, truth: SimulatedCo
     return nights
 
 
-def clean_years(server: WarehouseServer, service: ListedInvoices, names: list[str]) -> None:
-    """Print the held nights of clean years."""
-    print("\n| company | years | held nights | which |\n| --- | ---: | ---: | --- |", flush=True)
+def clean_years(
+    server: WarehouseServer, service: ListedInvoices, names: Sequence[str]
+) -> Iterator[Sequence[object]]:
+    """Yield the held nights of clean years."""
     total = years = 0
     for profile in (each for each in PROFILES if each.name in names):
         count = YEARS.get(profile.name, OTHER_YEARS)
@@ -92,9 +92,9 @@ def clean_years(server: WarehouseServer, service: ListedInvoices, names: list[st
         nights = started(server, service, SimulatedCompany(profile, HISTORY_FROM, last))
         held = nights.clean(FIRST_NIGHT, count * 365)
         years, total = years + count, total + held.total()
-        print(f"| {profile.name} | {count} | {held.total()} | {'; '.join(held)} |", flush=True)
         nights.company.warehouse.dispose()
-    print(f"| all | {years} | {total} | {total / years:.2f} a year |", flush=True)
+        yield profile.name, count, held.total(), "; ".join(held)
+    yield "all", years, total, f"{total / years:.2f} a year"
 
 
 def cell(
@@ -116,10 +116,10 @@ def cell(
     return texts[0] if len({*texts}) == 1 else f"{texts[1]} ({texts[-1]})"
 
 
-def losses(server: WarehouseServer, service: ListedInvoices, names: list[str]) -> None:
-    """Print in which night each loss is found."""
-    print("\n| loss |", " | ".join(each.name for each in PROFILES), "|")
-    print("| --- |" + " ---: |" * len(PROFILES), flush=True)
+def losses(
+    server: WarehouseServer, service: ListedInvoices, names: Sequence[str]
+) -> Iterator[Sequence[object]]:
+    """Yield in which night each loss is found."""
     bases = {}
     for profile in PROFILES:
         last = FIRST_NIGHT + (WARM_UP + MOST_NIGHTS + 40) * DAY
@@ -129,26 +129,27 @@ def losses(server: WarehouseServer, service: ListedInvoices, names: list[str]) -
         bases[profile] = url
         nights.company.warehouse.dispose()
     for name in names:
-        cells = [cell(server, service, profile, base, name) for profile, base in bases.items()]
-        print(f"| {name} |", " | ".join(cells), "|", flush=True)
+        yield name, *(cell(server, service, profile, base, name) for profile, base in bases.items())
 
 
-def main() -> int:
-    """Print both tables."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--only", choices=("clean", "losses"))
-    options.add_argument("--loss", action="append", choices=[*LOSSES], default=[])
-    companies = [each.name for each in PROFILES]
-    options.add_argument("--company", action="append", choices=companies, help="of clean years")
-    given = options.parse_args()
-    print(f"# Losses in responses of invoices\n\n{stamp()}")
+COMPANIES = tuple(each.name for each in PROFILES)
+
+
+def main(
+    *,
+    only: Sequence[str] = ("losses", "clean"),
+    loss: Sequence[str] = tuple(LOSSES),
+    company: Sequence[str] = COMPANIES,
+) -> None:
+    """Print both tables; `company` limits the clean years."""
+    heading("Losses in responses of invoices")
     with warehouse_server() as server, serving() as service:
-        if given.only != "clean":
-            losses(server, service, given.loss or [*LOSSES])
-        if given.only != "losses":
-            clean_years(server, service, given.company or companies)
-    return 0
+        if "losses" in only:
+            show(["loss", *COMPANIES], losses(server, service, loss))
+        if "clean" in only:
+            head = ("company", "years", "held nights", "which")
+            show(head, clean_years(server, service, company))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command(main)

@@ -85,10 +85,3 @@ def _style(colours: Sequence[str]) -> str:
 
 def _centred(x: float, y: float, text: str) -> str:
     return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="middle">{text}</text>'
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a Markdown table whose first column is text."""
-    lines = [" | ".join(head), " | ".join(["---", *["---:"] * (len(head) - 1)])]
-    lines += [" | ".join(map(str, row)) for row in rows]
-    return "\n".join(f"| {line} |" for line in lines)

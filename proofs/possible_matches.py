@@ -16,8 +16,8 @@ from bms_flows.onboarding.resources.contact import contact, contact_identity
 from bms_flows.onboarding.resources.employee import EMPLOYEE_IDENTITY
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
+from proofs.page import command, heading, show
 from proofs.persons import ERRORS, LOST, Person, person
-from tests.support.published import stamp
 
 RESOURCES: Final[Mapping[str, tuple[Identity, type[Record]]]] = {
     "employee": (EMPLOYEE_IDENTITY, EmployeeItem),
@@ -95,11 +95,6 @@ def precision(found: Mapping[str, Counter[str]], lost: str) -> float:
     return right / max(1, right + wrong)
 
 
-def row(cells: Sequence[object]) -> str:
-    """Return a row of a Markdown table."""
-    return f"| {' | '.join(map(str, cells))} |"
-
-
 def percent(share: float) -> str:
     """Return a share in percent."""
     return f"{100 * share:.1f}".removesuffix(".0")
@@ -108,43 +103,31 @@ def percent(share: float) -> str:
 def main() -> None:
     """Print the page."""
     found = {resource: measure(resource) for resource in RESOURCES}
-    print("# Possible matches of persons typed again\n")
-    print(
-        "Each row of a file is a person whom the service has, typed again with one error, or a new"
-        f" person. {stamp()}\n"
-    )
-    print("Recall: rows that match their record or go to review with it, %. Precision: such rows")
-    print(
-        "among all rows that match or go to review, in a file with as many new persons, %. Each cell"
-    )
-    print("has recall and precision.\n")
-    print(row(["Also changed", *found]))
-    print(row(["---", *["--:" for _ in found]]))
-    for lost in LOST:
-        both = (
-            f"{percent(recall(total(each, lost)))}, {percent(precision(each, lost))}"
-            for each in found.values()
-        )
-        print(row([lost, *both]))
     news = [each["new persons"] for each in found.values()]
-    print(row(["new persons sent to review, %", *(percent(n["false"] / n.total()) for n in news)]))
-    print(
-        row(["new persons taken for another, %", *(percent(n["wrong"] / n.total()) for n in news)])
+    heading(
+        "Possible matches of persons typed again",
+        "Each row of a file is a person whom the service has, typed again with one error, or a new person. ",
     )
     print(
-        "\nRecall by error, %: with nothing else changed, and with another payroll number, address"
+        "Recall: rows that match their record or go to review with it, %. Precision: such rows among all rows\n"
+        "that match or go to review, in a file with as many new persons, %. Each cell has recall and precision.\n"
     )
-    print("and mobile phone.\n")
-    print(row(["Error", *found]))
-    print(row(["---", *["--:" for _ in found]]))
-    first, *_, last = LOST
-    for error in ERRORS:
-        shares = (
-            ", ".join(percent(recall(each[f"{error}; {lost}"])) for lost in (first, last))
-            for each in found.values()
-        )
-        print(row([error, *shares]))
+    both = (
+        (lost, *(f"{percent(recall(total(e, lost)))}, {percent(precision(e, lost))}" for e in found.values()))
+        for lost in LOST
+    )  # fmt: skip
+    ends = {"new persons sent to review, %": "false", "new persons taken for another, %": "wrong"}
+    last = ((text, *(percent(n[end] / n.total()) for n in news)) for text, end in ends.items())
+    show(["Also changed", *found], [*both, *last])
+    print(
+        "Recall by error, %: with nothing else changed, and with another payroll number, address and mobile\nphone.\n"
+    )
+    first, *_, last_lost = LOST
+    show(["Error", *found], (
+        (error, *(", ".join(percent(recall(e[f"{error}; {lost}"])) for lost in (first, last_lost)) for e in found.values()))
+        for error in ERRORS
+    ))  # fmt: skip
 
 
 if __name__ == "__main__":
-    main()
+    command(main)

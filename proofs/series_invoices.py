@@ -7,8 +7,7 @@ imports nothing of the flow's own reading of numbers.
 """
 
 import random
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
@@ -17,8 +16,8 @@ from sqlalchemy import Connection, Engine, text
 
 from bms_flows.invoices import run
 from bms_warehouse.database import connect
+from proofs.page import command, heading, show
 from tests.bms_flows.invoices.listed import Company, Row, invoice, serving
-from tests.support.published import stamp
 from tests.support.warehouse_server import warehouse_server
 
 DAY: Final = timedelta(days=1)
@@ -132,14 +131,8 @@ def found(company: Company, name: str, loss: str) -> tuple[set[str], set[str]]:
     return {row["reference_number"] for row in lost}, missing(company.warehouse)
 
 
-def main() -> int:
-    """Print the table."""
-    print(f"# Lost invoices found by their numbers\n\n{stamp()}\n")
-    print(
-        "| numbers | usual holes |",
-        " | ".join(LOSSES),
-        "|\n| --- |" + " ---: |" * (len(LOSSES) + 1),
-    )
+def results() -> Iterator[Sequence[object]]:
+    """Yield the lost and found numbers of each dialect."""
     with warehouse_server() as server, serving() as service:
         for name in DIALECTS:
             cells: list[str] = []
@@ -151,9 +144,14 @@ def main() -> int:
                 wrong = f", {len(reported - lost)} wrong" if reported - lost else ""
                 cells.append(f"{len(lost & reported)} of {len(lost)}{wrong}")
                 warehouse.dispose()
-            print(f"| {name} |", " | ".join(cells), "|", flush=True)
-    return 0
+            yield name, *cells
+
+
+def main() -> None:
+    """Print the table."""
+    heading("Lost invoices found by their numbers")
+    show(["numbers", "usual holes", *LOSSES], results())
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command(main)

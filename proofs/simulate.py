@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from proofs.page import table
 from proofs.simulation import audits, creation, drops, mirror, windows
 from proofs.simulation.recorder import Engine, Recorder
 
@@ -59,19 +60,17 @@ def replay(engine: str, seed: int) -> bool:
     return not broken
 
 
-def table(results: Sequence[Played]) -> str:
+def report(results: Sequence[Played]) -> str:
     """Return what was played as a Markdown table."""
-    lines = [
-        "| engine | seeds | laws broken | seeds per second and core | observed |",
-        "| --- | ---: | ---: | ---: | --- |",
-    ]
-    for each in results:
-        seen = ", ".join(f"{n:,} {what}" for what, n in sorted(each.recorder.counts.items()))
-        rate = each.seeds / max(each.seconds, 1e-9)
-        lines.append(
-            f"| {each.engine} | {each.seeds:,} | {len(each.broken)} | {rate:,.0f} | {seen} |"
+    head = ("engine", "observed", "seeds", "laws broken", "seeds per second and core")
+    return table(head, (
+        (
+            each.engine,
+            ", ".join(f"{n:,} {what}" for what, n in sorted(each.recorder.counts.items())),
+            f"{each.seeds:,}", len(each.broken), f"{each.seeds / max(each.seconds, 1e-9):,.0f}",
         )
-    return "\n".join(lines)
+        for each in results
+    ), texts=2)  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -91,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         play(engine, range(given.first, given.first + round(share * given.seeds)))
         for engine, share in shares.items()
     ]
-    print(table(results))
+    print(report(results))
     for each in results:
         for seed, laws in each.broken.items():
             print(

@@ -9,7 +9,6 @@ ends. The service's data change between rounds. Exits with 1 if anything is lost
 different, stuck, or grows.
 """
 
-import argparse
 import itertools
 import sys
 import time
@@ -32,6 +31,7 @@ from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
 from proofs import flows, ground_truth
 from proofs.flows import UNIT, ContactSync, Creation, Extraction, Flow
+from proofs.page import command, table
 from tests.bms_flows.onboarding import grid
 from tests.bms_flows.onboarding.crm import people
 from tests.bms_flows.onboarding.onboarding import Run
@@ -226,26 +226,18 @@ class Soak:
             },
         }
         minutes = (time.monotonic() - self.begun) / 60
-        return "\n".join(
-            [
-                "# Soak",
-                "",
-                f"{stamp(f'python -m proofs.soak --minutes {self.minutes:g}')} {minutes:.0f} minutes.",
-                "",
-                "| What | Count |",
-                "| --- | ---: |",
-                *(f"| {name} | {count:,} |" for name, count in counts.items()),
-                "",
-                "| Over time | first tenth | median | last tenth |",
-                "| --- | ---: | ---: | ---: |",
-                *(
-                    f"| {name} | " + " | ".join(f"{each:,.0f}" for each in tenths(series)) + " |"
-                    for name, series in self.levels.items()
-                ),
-                "",
-                *(f"- {each}" for each in dict.fromkeys(self.wrong)),
-            ]
+        over_time = (
+            (name, *(f"{each:,.0f}" for each in tenths(series)))
+            for name, series in self.levels.items()
         )
+        parts = (
+            "# Soak",
+            f"{stamp(f'python -m proofs.soak --minutes {self.minutes:g}')} {minutes:.0f} minutes.",
+            table(("What", "Count"), ((name, f"{count:,}") for name, count in counts.items())),
+            table(("Over time", "first tenth", "median", "last tenth"), over_time),
+            "\n".join(f"- {each}" for each in dict.fromkeys(self.wrong)),
+        )
+        return "\n\n".join(parts)
 
 
 def memory(process: psutil.Process) -> float:
@@ -265,21 +257,14 @@ def tenths(series: Sequence[float]) -> tuple[float, float, float]:
     return median(series[:tenth]), median(series), median(series[-tenth:])
 
 
-def main() -> int:
-    """Run the soak, print the result; return 1 if anything is wrong."""
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    options.add_argument("--minutes", type=float, default=60)
-    options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--keep", action="store_true", help="write proofs/results/soak.md")
-    given = options.parse_args()
+def main(*, minutes: float = 60.0, seed: int = 1, keep: bool = False) -> bool:
+    """Run the soak and print the result, and keep it as a page; return whether all is right."""
     size = ("--invoices-per-day", "8", "--contacts", "60", "--consultants", "0", "--employees", "5")
     with warehouse_server() as here, running(options=("--today", "2026-03-31", *size)) as sandbox:
         sandbox.set_clock(datetime.now(UTC), frozen=False)  # lags end by the service's own clock
         for kind, parameters in FAULTS.items():
             sandbox.set_fault(kind, "*", probability=SHARE, **parameters)
-        soak = Soak(here, sandbox, Random(given.seed), given.minutes)  # noqa: S311 - a draw, no secret
+        soak = Soak(here, sandbox, Random(seed), minutes)  # noqa: S311 - a draw, no secret
         with ThreadPoolExecutor(2) as pool:
             for _ in itertools.takewhile(lambda _: soak.left > 0, itertools.count()):
                 soak.play_round(pool)
@@ -287,10 +272,10 @@ def main() -> int:
         soak.engine.dispose()
         report = soak.report()
     print(f"\n{report}", flush=True)
-    if given.keep:
+    if keep:
         RESULTS.write_text(f"{report.rstrip()}\n")
-    return 1 if soak.wrong else 0
+    return not soak.wrong
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command(main)

@@ -40,7 +40,7 @@ def test_a_fault_that_was_never_reached_is_no_proof(found: Outcome, *, good: boo
     assert found.good is good
 
 
-def test_a_line_counts_requests_and_names_what_was_found() -> None:
-    line = row("defaults", replace(GOOD, findings={"Server error": ["POST /v1/token"]}))
+def test_a_row_counts_requests_and_names_what_was_found() -> None:
+    cells = row("defaults", replace(GOOD, findings={"Server error": ["POST /v1/token"]}))
     reached = f"{len(OPERATIONS)} of {len(OPERATIONS)}"
-    assert line == f"| defaults | {reached} | 7 | 7 | 4 | Server error: POST /v1/token | 1 |"
+    assert cells == ("defaults", reached, "Server error: POST /v1/token", "7", "7", "4", "1")
