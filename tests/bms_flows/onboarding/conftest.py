@@ -1,7 +1,8 @@
 """Drops for the engine, on a real sandbox and a real warehouse."""
 
+import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -13,9 +14,17 @@ from upath import UPath
 from bms.settings import ClientSettings
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import FoundFile
+from proofs.simulation.clock import VirtualLoop
 from tests.bms_flows.onboarding.onboarding import Run
 
 Drop = Callable[..., Run]
+Loops = Mapping[str, Callable[[], asyncio.AbstractEventLoop]]
+
+
+def pytest_asyncio_loop_factories(item: pytest.Item) -> Loops:
+    """Run async tests marked `virtual_time` on a loop whose waits take no time."""
+    virtual = item.get_closest_marker("virtual_time")
+    return {"loop": VirtualLoop if virtual else asyncio.new_event_loop}
 
 
 @pytest.fixture

@@ -10,11 +10,13 @@ import pytest
 from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.settings import OnboardingSettings
-from proofs.simulation.clock import EPOCH, play
+from proofs.simulation.clock import EPOCH
 from proofs.simulation.creation import applier
 from proofs.simulation.ledger import MemoryLedger
 from proofs.simulation.process import Process
 from proofs.simulation.service import SimulatedService, person
+
+pytestmark = pytest.mark.virtual_time
 
 SETTINGS = OnboardingSettings()
 AIRFLOW_RETRIES = 12
@@ -70,100 +72,79 @@ def ended(ledger: MemoryLedger) -> Counter[State]:
 
 
 @pytest.mark.parametrize("minutes", [5, 30, 240])
-def test_an_outage_leaves_no_row_to_a_reviewer(minutes: float) -> None:
-    async def main() -> None:
-        ledger, service = ledger_of(200), SimulatedService(outage(minutes * MINUTE))
-        await retried(ledger, service)
-        assert ended(ledger) == {State.CREATED: 200}
-        assert not service.doubles()
-
-    play(main())
+async def test_an_outage_leaves_no_row_to_a_reviewer(minutes: float) -> None:
+    ledger, service = ledger_of(200), SimulatedService(outage(minutes * MINUTE))
+    await retried(ledger, service)
+    assert ended(ledger) == {State.CREATED: 200}
+    assert not service.doubles()
 
 
 @pytest.mark.parametrize("per_second", [1, 20, 100])
-def test_a_rate_limit_leaves_no_row_to_a_reviewer(per_second: float) -> None:
-    async def main() -> None:
-        ledger, service = ledger_of(200), SimulatedService(rate_limit(per_second))
-        others = asyncio.create_task(service.stay_busy(10))
-        await retried(ledger, service)
-        others.cancel()
-        assert ended(ledger) == {State.CREATED: 200}
-        assert not service.doubles()
-        assert service.fired["throttled"] <= 40
-
-    play(main())
+async def test_a_rate_limit_leaves_no_row_to_a_reviewer(per_second: float) -> None:
+    ledger, service = ledger_of(200), SimulatedService(rate_limit(per_second))
+    others = asyncio.create_task(service.stay_busy(10))
+    await retried(ledger, service)
+    others.cancel()
+    assert ended(ledger) == {State.CREATED: 200}
+    assert not service.doubles()
+    assert service.fired["throttled"] <= 40
 
 
-def test_a_rate_limit_of_20_a_second_causes_few_refusals() -> None:
-    async def main() -> None:
-        ledger, service = ledger_of(200), SimulatedService(rate_limit(20))
-        await retried(ledger, service)
-        assert service.fired["throttled"] <= SETTINGS.create_concurrency
-        assert max(entry.attempt for entry in ledger.rows.values()) <= 3
-
-    play(main())
+async def test_a_rate_limit_of_20_a_second_causes_few_refusals() -> None:
+    ledger, service = ledger_of(200), SimulatedService(rate_limit(20))
+    await retried(ledger, service)
+    assert service.fired["throttled"] <= SETTINGS.create_concurrency
+    assert max(entry.attempt for entry in ledger.rows.values()) <= 3
 
 
 @pytest.mark.parametrize("fate", ["unavailable", "throttled", "gateway", "no_connection"])
-def test_no_row_is_sent_while_the_service_refuses_creates(fate: str) -> None:
-    async def main() -> None:
-        ledger = ledger_of(200)
-        service = SimulatedService(lambda: fate, retry_after=3600)
+async def test_no_row_is_sent_while_the_service_refuses_creates(fate: str) -> None:
+    ledger = ledger_of(200)
+    service = SimulatedService(lambda: fate, retry_after=3600)
+    with pytest.raises(CreatesPaused):
+        await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+    probes = 11 if fate in ("gateway", "no_connection") else 0  # these name no time to wait
+    assert service.fired[fate] <= SETTINGS.create_concurrency + probes
+    assert {entry.state for entry in ledger.rows.values()} <= {State.READY, State.UNKNOWN}
+
+
+async def test_the_retry_after_of_the_service_delays_the_retry_of_the_task() -> None:
+    ledger = ledger_of(20)
+    service = SimulatedService(outage(3000), retry_after=3600)
+    with pytest.raises(CreatesPaused) as paused:
+        await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+    assert paused.value.retry_after == pytest.approx(3600, abs=1)
+    service.sent.clear()
+    await asyncio.sleep(paused.value.retry_after)
+    await retried(ledger, service)
+    assert min(at for at, _ in service.sent) >= EPOCH + timedelta(seconds=3600)
+    assert ended(ledger) == {State.CREATED: 20}
+
+
+async def test_a_retry_during_the_outage_sends_one_probe() -> None:
+    ledger, service = ledger_of(200), SimulatedService(outage(1e9), retry_after=3600)
+    for sent in (SETTINGS.create_concurrency, 1, 1):
+        service.fired.clear()
         with pytest.raises(CreatesPaused):
             await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
-        probes = 11 if fate in ("gateway", "no_connection") else 0  # these name no time to wait
-        assert service.fired[fate] <= SETTINGS.create_concurrency + probes
-        assert {entry.state for entry in ledger.rows.values()} <= {State.READY, State.UNKNOWN}
-
-    play(main())
+        assert service.fired["unavailable"] <= sent
+        await asyncio.sleep(1800)
 
 
-def test_the_retry_after_of_the_service_delays_the_retry_of_the_task() -> None:
-    async def main() -> None:
-        ledger = ledger_of(20)
-        service = SimulatedService(outage(3000), retry_after=3600)
-        with pytest.raises(CreatesPaused) as paused:
-            await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
-        assert paused.value.retry_after == pytest.approx(3600, abs=1)
-        service.sent.clear()
-        await asyncio.sleep(paused.value.retry_after)
-        await retried(ledger, service)
-        assert min(at for at, _ in service.sent) >= EPOCH + timedelta(seconds=3600)
-        assert ended(ledger) == {State.CREATED: 20}
-
-    play(main())
-
-
-def test_a_retry_during_the_outage_sends_one_probe() -> None:
-    async def main() -> None:
-        ledger, service = ledger_of(200), SimulatedService(outage(1e9), retry_after=3600)
-        for sent in (SETTINGS.create_concurrency, 1, 1):
-            service.fired.clear()
-            with pytest.raises(CreatesPaused):
-                await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
-            assert service.fired["unavailable"] <= sent
-            await asyncio.sleep(1800)
-
-    play(main())
-
-
-def test_a_row_refused_repeatedly_goes_to_review() -> None:
-    async def main() -> None:
-        ledger, service = ledger_of(2), SimulatedService(lambda: "good")
-        await applier(Process(ledger, service), SETTINGS).apply([1])
-        service.fates = lambda: "unavailable"
-        others = asyncio.create_task(service.stay_busy(10))
-        for _ in range(100):
-            try:
-                await applier(Process(ledger, service), SETTINGS).apply([2])
-            except CreatesPaused as paused:
-                await asyncio.sleep(paused.retry_after)
-            else:
-                break
-        others.cancel()
-        entry = ledger.rows[2]
-        assert (entry.state, entry.reason) == (State.REVIEW, "attempts_used")
-        assert SETTINGS.outage_hours <= since() / 3600 <= 2 * SETTINGS.outage_hours
-        assert len(service.sent) <= 30
-
-    play(main())
+async def test_a_row_refused_repeatedly_goes_to_review() -> None:
+    ledger, service = ledger_of(2), SimulatedService(lambda: "good")
+    await applier(Process(ledger, service), SETTINGS).apply([1])
+    service.fates = lambda: "unavailable"
+    others = asyncio.create_task(service.stay_busy(10))
+    for _ in range(100):
+        try:
+            await applier(Process(ledger, service), SETTINGS).apply([2])
+        except CreatesPaused as paused:
+            await asyncio.sleep(paused.retry_after)
+        else:
+            break
+    others.cancel()
+    entry = ledger.rows[2]
+    assert (entry.state, entry.reason) == (State.REVIEW, "attempts_used")
+    assert SETTINGS.outage_hours <= since() / 3600 <= 2 * SETTINGS.outage_hours
+    assert len(service.sent) <= 30

@@ -21,12 +21,14 @@ from bms_flows.onboarding.settings import OnboardingSettings
 from bms_warehouse.locks import Busy
 from proofs.simulation import creation
 from proofs.simulation import ledger as simulated_ledger
-from proofs.simulation.clock import now, play
+from proofs.simulation.clock import now
 from proofs.simulation.creation import applier, hurried, to_the_end
 from proofs.simulation.ledger import MemoryLedger
 from proofs.simulation.process import Killed, Process
 from proofs.simulation.recorder import Recorder
 from proofs.simulation.service import Record, SimulatedService, drawn, person
+
+pytestmark = pytest.mark.virtual_time
 
 SETTINGS = OnboardingSettings(settle_s=30, create_timeout_s=60, lease_s=60)
 GOOD = {"good": 1}
@@ -34,75 +36,59 @@ PROBES = 11
 """Creates that a task tries in the time that it waits for a service: after 1, 2, 4 ... 120 s."""
 
 
-def test_all_valid_rows_are_created_once() -> None:
-    async def main() -> None:
-        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), GOOD))
-        for n in range(30):
-            ledger.add(person(n))
-        counts = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
-        assert counts == {State.CREATED: 30}
-        assert len(service.records) == 30
-        assert {e.remote_number for e in ledger.rows.values()} == set(range(1, 31))
-
-    play(main())
+async def test_all_valid_rows_are_created_once() -> None:
+    ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), GOOD))
+    for n in range(30):
+        ledger.add(person(n))
+    counts = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+    assert counts == {State.CREATED: 30}
+    assert len(service.records) == 30
+    assert {e.remote_number for e in ledger.rows.values()} == set(range(1, 31))
 
 
-def test_lost_replies_are_adopted_after_one_settle_time_for_all() -> None:
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        ledger = MemoryLedger()
-        service = SimulatedService(lambda: "lost" if loop.time() < 1 else "good")
-        for n in range(30):
-            ledger.add(person(n))
-        counts = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
-        assert counts == {State.ADOPTED: 28, State.CREATED: 2}
-        assert loop.time() < 92, "the settle time was waited more than once"
-        assert ledger.rows[1].evidence == ("new", "key", "name", "start_date")
-        assert not service.doubles()
-
-    play(main())
+async def test_lost_replies_are_adopted_after_one_settle_time_for_all() -> None:
+    loop = asyncio.get_running_loop()
+    ledger = MemoryLedger()
+    service = SimulatedService(lambda: "lost" if loop.time() < 1 else "good")
+    for n in range(30):
+        ledger.add(person(n))
+    counts = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+    assert counts == {State.ADOPTED: 28, State.CREATED: 2}
+    assert loop.time() < 92, "the settle time was waited more than once"
+    assert ledger.rows[1].evidence == ("new", "key", "name", "start_date")
+    assert not service.doubles()
 
 
 @pytest.mark.parametrize("fate", ["failed", "unavailable"])
-def test_creates_without_a_record_are_sent_again_on_a_quiet_service(fate: str) -> None:
+async def test_creates_without_a_record_are_sent_again_on_a_quiet_service(fate: str) -> None:
     """The last rows of the drop show that the lists are up to date: no other record would."""
-
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        fates = iter(["good", fate, "good", fate, *["good"] * 30])
-        ledger, service = MemoryLedger(), SimulatedService(lambda: next(fates))
-        for n in range(12):
-            ledger.add(person(n))
-        counts = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
-        assert counts == {State.CREATED: 12}
-        assert not service.doubles()
-        bounds = SETTINGS.create_timeout_s + 2 * SETTINGS.settle_s
-        assert loop.time() < bounds + 5, "rows wait for more than their attempt and settle times"
-
-    play(main())
+    loop = asyncio.get_running_loop()
+    fates = iter(["good", fate, "good", fate, *["good"] * 30])
+    ledger, service = MemoryLedger(), SimulatedService(lambda: next(fates))
+    for n in range(12):
+        ledger.add(person(n))
+    counts = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+    assert counts == {State.CREATED: 12}
+    assert not service.doubles()
+    bounds = SETTINGS.create_timeout_s + 2 * SETTINGS.settle_s
+    assert loop.time() < bounds + 5, "rows wait for more than their attempt and settle times"
 
 
-def test_a_second_row_shows_that_the_lists_are_up_to_date_if_the_first_one_fails() -> None:
-    async def main() -> None:
-        fates = iter(["failed", "good", "good", "failed", *["good"] * 9])
-        ledger, service = MemoryLedger(), SimulatedService(lambda: next(fates))
-        for n in range(5):
-            ledger.add(person(n))
-        counts = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
-        assert counts == {State.CREATED: 5}
-        assert not service.doubles()
-
-    play(main())
+async def test_a_second_row_shows_that_the_lists_are_up_to_date_if_the_first_one_fails() -> None:
+    fates = iter(["failed", "good", "good", "failed", *["good"] * 9])
+    ledger, service = MemoryLedger(), SimulatedService(lambda: next(fates))
+    for n in range(5):
+        ledger.add(person(n))
+    counts = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+    assert counts == {State.CREATED: 5}
+    assert not service.doubles()
 
 
-def test_a_refusal_is_final_and_names_its_status() -> None:
-    async def main() -> None:
-        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"refused": 1}))
-        row = ledger.add(person(1))
-        assert await applier(Process(ledger, service), SETTINGS).apply([row]) == {State.REJECTED: 1}
-        assert ledger.rows[row].reason == "refused_422"
-
-    play(main())
+async def test_a_refusal_is_final_and_names_its_status() -> None:
+    ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"refused": 1}))
+    row = ledger.add(person(1))
+    assert await applier(Process(ledger, service), SETTINGS).apply([row]) == {State.REJECTED: 1}
+    assert ledger.rows[row].reason == "refused_422"
 
 
 async def confirmed_one(ledger: MemoryLedger, service: SimulatedService) -> asyncio.Task[None]:
@@ -114,156 +100,131 @@ async def confirmed_one(ledger: MemoryLedger, service: SimulatedService) -> asyn
     return asyncio.create_task(service.stay_busy(20))
 
 
-def test_a_row_that_the_service_never_creates_goes_to_review_after_five_posts() -> None:
-    async def main() -> None:
-        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"failed": 1}))
-        others = await confirmed_one(ledger, service)
-        row = ledger.add(person(1))
-        assert await applier(Process(ledger, service), SETTINGS).apply([row]) == {State.REVIEW: 1}
-        others.cancel()
-        assert len(service.sent) == 1 + 5
-        assert ledger.rows[row].reason == "attempts_used"
-        assert [*hurried(ledger, SETTINGS)] == []
-
-    play(main())
+async def test_a_row_that_the_service_never_creates_goes_to_review_after_five_posts() -> None:
+    ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"failed": 1}))
+    others = await confirmed_one(ledger, service)
+    row = ledger.add(person(1))
+    assert await applier(Process(ledger, service), SETTINGS).apply([row]) == {State.REVIEW: 1}
+    others.cancel()
+    assert len(service.sent) == 1 + 5
+    assert ledger.rows[row].reason == "attempts_used"
+    assert [*hurried(ledger, SETTINGS)] == []
 
 
-def test_a_row_without_a_later_record_of_anyone_goes_to_review_after_one_post() -> None:
-    async def main() -> None:
-        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"failed": 1}))
-        row = ledger.add(person(1))
-        assert await applier(Process(ledger, service), SETTINGS).apply([row]) == {State.REVIEW: 1}
-        assert ledger.rows[row].reason == "absence_not_proven"
-        assert len(service.sent) == 1
-
-    play(main())
+async def test_a_row_without_a_later_record_of_anyone_goes_to_review_after_one_post() -> None:
+    ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"failed": 1}))
+    row = ledger.add(person(1))
+    assert await applier(Process(ledger, service), SETTINGS).apply([row]) == {State.REVIEW: 1}
+    assert ledger.rows[row].reason == "absence_not_proven"
+    assert len(service.sent) == 1
 
 
 @pytest.mark.parametrize("same_boot", [True, False])
-def test_a_step_of_the_databases_clock_shortens_no_settle_time(
+async def test_a_step_of_the_databases_clock_shortens_no_settle_time(
     same_boot: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A create is lost, the clock steps ten minutes forward, the record shows a settle time later."""
+    ledger = MemoryLedger()
+    service = SimulatedService(lambda: "lost", lag=lambda: 25.0)
+    row = ledger.add(person(1))
 
-    async def main() -> None:
-        ledger = MemoryLedger()
-        service = SimulatedService(lambda: "lost", lag=lambda: 25.0)
-        row = ledger.add(person(1))
+    class Dying(Process):
+        """It is killed once its request is sent."""
 
-        class Dying(Process):
-            """It is killed once its request is sent."""
+        async def create(self, body: Any, before_send: Any, on_id: Any) -> RecordIds:  # noqa: ARG002 - as its base
+            await before_send()
+            with suppress(AmbiguousWrite):
+                await self._service.create(body)
+            self.dead = True
+            raise Killed
 
-            async def create(self, body: Any, before_send: Any, on_id: Any) -> RecordIds:  # noqa: ARG002 - as its base
-                await before_send()
-                with suppress(AmbiguousWrite):
-                    await self._service.create(body)
-                self.dead = True
-                raise Killed
+    with pytest.raises(Killed):
+        await applier(Dying(ledger, service), SETTINGS).apply([row])
+    assert ledger.rows[row].state is State.SENDING
+    ahead = timedelta(minutes=10)
 
-        with pytest.raises(Killed):
-            await applier(Dying(ledger, service), SETTINGS).apply([row])
-        assert ledger.rows[row].state is State.SENDING
-        ahead = timedelta(minutes=10)
+    async def stepped() -> datetime:
+        return now() + ahead
 
-        async def stepped() -> datetime:
-            return now() + ahead
-
-        monkeypatch.setattr(ledger, "now", stepped)
-        monkeypatch.setattr(simulated_ledger, "now", lambda: now() + ahead)
-        worker = Process(ledger, service, boot="boot" if same_boot else "another")
-        loop = asyncio.get_running_loop()
-        started = loop.time()
-        await applier(worker, SETTINGS).apply([row])
-        assert loop.time() - started >= 60 + 30 - 1
-        assert ledger.rows[row].state is State.ADOPTED
-        assert len(service.sent) == 1
-
-    play(main())
+    monkeypatch.setattr(ledger, "now", stepped)
+    monkeypatch.setattr(simulated_ledger, "now", lambda: now() + ahead)
+    worker = Process(ledger, service, boot="boot" if same_boot else "another")
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    await applier(worker, SETTINGS).apply([row])
+    assert loop.time() - started >= 60 + 30 - 1
+    assert ledger.rows[row].state is State.ADOPTED
+    assert len(service.sent) == 1
 
 
-def test_rows_never_sent_end_the_task_without_an_ambiguous_outcome() -> None:
+async def test_rows_never_sent_end_the_task_without_an_ambiguous_outcome() -> None:
     class Hanging(Process):
         """Its token endpoint doesn't answer: a create is never about to be sent."""
 
         async def create(self, body: Any, before_send: Any, on_id: Any) -> Any:  # noqa: ARG002 - as its base
             await asyncio.Event().wait()
 
-    async def main() -> None:
-        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), GOOD))
-        for n in range(3):
-            ledger.add(person(n))
-        with pytest.raises(NothingSent, match="none of 3 rows"):
-            await applier(Hanging(ledger, service), SETTINGS).apply(list(ledger.rows))
-        assert {entry.state for entry in ledger.rows.values()} == {State.READY}
-        assert not service.sent
-
-    play(main())
+    ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), GOOD))
+    for n in range(3):
+        ledger.add(person(n))
+    with pytest.raises(NothingSent, match="none of 3 rows"):
+        await applier(Hanging(ledger, service), SETTINGS).apply(list(ledger.rows))
+    assert {entry.state for entry in ledger.rows.values()} == {State.READY}
+    assert not service.sent
 
 
-def test_a_failed_connection_releases_the_rows_and_counts_no_attempt() -> None:
-    async def main() -> None:
-        ledger = MemoryLedger()
-        service = SimulatedService(drawn(Random(1), {"no_connection": 1}))
-        for n in range(20):
-            ledger.add(person(n))
-        with pytest.raises(CreatesPaused):
-            await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
-        assert {e.state for e in ledger.rows.values()} == {State.READY}
-        assert all(e.max_attempts - e.attempt == 5 for e in ledger.rows.values())
-        assert service.fired["no_connection"] <= SETTINGS.create_concurrency + PROBES
-        service.fates = drawn(Random(1), GOOD)
-        assert await to_the_end(ledger, service, SETTINGS)
-        assert len(service.records) == 20
-
-    play(main())
+async def test_a_failed_connection_releases_the_rows_and_counts_no_attempt() -> None:
+    ledger = MemoryLedger()
+    service = SimulatedService(drawn(Random(1), {"no_connection": 1}))
+    for n in range(20):
+        ledger.add(person(n))
+    with pytest.raises(CreatesPaused):
+        await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+    assert {e.state for e in ledger.rows.values()} == {State.READY}
+    assert all(e.max_attempts - e.attempt == 5 for e in ledger.rows.values())
+    assert service.fired["no_connection"] <= SETTINGS.create_concurrency + PROBES
+    service.fates = drawn(Random(1), GOOD)
+    assert await to_the_end(ledger, service, SETTINGS)
+    assert len(service.records) == 20
 
 
-def test_a_revoked_permission_stops_all_rows_and_changes_none() -> None:
-    async def main() -> None:
-        ledger = MemoryLedger()
-        service = SimulatedService(drawn(Random(1), {"forbidden": 1}))
-        for n in range(200):
-            ledger.add(person(n))
-        with pytest.raises(CreatesRefused, match="remove 403 from BMS_CREATE_STOPPED_BY"):
-            await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
-        assert {e.state for e in ledger.rows.values()} == {State.READY}
-        assert all(e.unsent and e.max_attempts - e.attempt == 5 for e in ledger.rows.values())
-        assert service.fired["forbidden"] <= AHEAD * SETTINGS.create_concurrency
-        service.fates = drawn(Random(1), GOOD)
-        assert await to_the_end(ledger, service, SETTINGS)
-        assert len(service.records) == 200
-
-    play(main())
+async def test_a_revoked_permission_stops_all_rows_and_changes_none() -> None:
+    ledger = MemoryLedger()
+    service = SimulatedService(drawn(Random(1), {"forbidden": 1}))
+    for n in range(200):
+        ledger.add(person(n))
+    with pytest.raises(CreatesRefused, match="remove 403 from BMS_CREATE_STOPPED_BY"):
+        await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+    assert {e.state for e in ledger.rows.values()} == {State.READY}
+    assert all(e.unsent and e.max_attempts - e.attempt == 5 for e in ledger.rows.values())
+    assert service.fired["forbidden"] <= AHEAD * SETTINGS.create_concurrency
+    service.fates = drawn(Random(1), GOOD)
+    assert await to_the_end(ledger, service, SETTINGS)
+    assert len(service.records) == 200
 
 
-def test_a_status_configured_as_row_specific_rejects_only_its_row() -> None:
-    async def main() -> None:
-        fates = iter(["forbidden", "good"])
-        ledger, service = MemoryLedger(), SimulatedService(lambda: next(fates))
-        for n in range(2):
-            ledger.add(person(n))
-        settings = replace(SETTINGS, create_stopped_by="404", create_concurrency=1)
-        await applier(Process(ledger, service), settings).apply([1, 2])
-        assert [e.state for e in ledger.rows.values()] == [State.REJECTED, State.CREATED]
-        assert ledger.rows[1].reason == "refused_403"
-
-    play(main())
+async def test_a_status_configured_as_row_specific_rejects_only_its_row() -> None:
+    fates = iter(["forbidden", "good"])
+    ledger, service = MemoryLedger(), SimulatedService(lambda: next(fates))
+    for n in range(2):
+        ledger.add(person(n))
+    settings = replace(SETTINGS, create_stopped_by="404", create_concurrency=1)
+    await applier(Process(ledger, service), settings).apply([1, 2])
+    assert [e.state for e in ledger.rows.values()] == [State.REJECTED, State.CREATED]
+    assert ledger.rows[1].reason == "refused_403"
 
 
-def test_a_manager_is_created_first_and_its_number_goes_into_the_body() -> None:
-    async def main() -> None:
-        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"lost": 1, "good": 1}))
-        boss = ledger.add(person(1))
-        middle = ledger.add(person(2), manager=ledger.rows[boss].key)
-        ledger.add(person(3), manager=ledger.rows[middle].key)
-        await applier(Process(ledger, service), SETTINGS).apply([1, 2, 3])
-        assert {e.state for e in ledger.rows.values()} <= EXISTING
-        assert [key for _, key in service.sent] == [ledger.rows[n].key for n in (1, 2, 3)]
-
-    play(main())
+async def test_a_manager_is_created_first_and_its_number_goes_into_the_body() -> None:
+    ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"lost": 1, "good": 1}))
+    boss = ledger.add(person(1))
+    middle = ledger.add(person(2), manager=ledger.rows[boss].key)
+    ledger.add(person(3), manager=ledger.rows[middle].key)
+    await applier(Process(ledger, service), SETTINGS).apply([1, 2, 3])
+    assert {e.state for e in ledger.rows.values()} <= EXISTING
+    assert [key for _, key in service.sent] == [ledger.rows[n].key for n in (1, 2, 3)]
 
 
-def test_reports_of_a_manager_adopted_without_a_number_are_rejected_unsent() -> None:
+async def test_reports_of_a_manager_adopted_without_a_number_are_rejected_unsent() -> None:
     class Unnumbered(SimulatedService):
         """Its list leaves the employee number out."""
 
@@ -273,111 +234,92 @@ def test_reports_of_a_manager_adopted_without_a_number_are_rejected_unsent() -> 
                 for record in super().listed()
             ]
 
-    async def main() -> None:
-        ledger, service = MemoryLedger(), Unnumbered(drawn(Random(1), {"lost": 1}))
-        boss = ledger.add(person(1))
-        ledger.add(person(2), manager=ledger.rows[boss].key)
-        await applier(Process(ledger, service), SETTINGS).apply([1, 2])
-        assert ledger.rows[boss].state is State.ADOPTED
-        assert ledger.rows[2].reason == "manager_without_number"
-        assert len(service.sent) == 1
-
-    play(main())
+    ledger, service = MemoryLedger(), Unnumbered(drawn(Random(1), {"lost": 1}))
+    boss = ledger.add(person(1))
+    ledger.add(person(2), manager=ledger.rows[boss].key)
+    await applier(Process(ledger, service), SETTINGS).apply([1, 2])
+    assert ledger.rows[boss].state is State.ADOPTED
+    assert ledger.rows[2].reason == "manager_without_number"
+    assert len(service.sent) == 1
 
 
-def test_reports_of_a_refused_manager_are_rejected_unsent() -> None:
-    async def main() -> None:
-        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"refused": 1}))
-        boss = ledger.add(person(1))
-        ledger.add(person(2), manager=ledger.rows[boss].key)
-        await applier(Process(ledger, service), SETTINGS).apply([1, 2])
-        assert ledger.rows[2].reason == "manager_not_created"
-        assert len(service.sent) == 1
-
-    play(main())
+async def test_reports_of_a_refused_manager_are_rejected_unsent() -> None:
+    ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"refused": 1}))
+    boss = ledger.add(person(1))
+    ledger.add(person(2), manager=ledger.rows[boss].key)
+    await applier(Process(ledger, service), SETTINGS).apply([1, 2])
+    assert ledger.rows[2].reason == "manager_not_created"
+    assert len(service.sent) == 1
 
 
-def test_an_earlier_refused_report_is_rejected_with_its_refused_manager() -> None:
+async def test_an_earlier_refused_report_is_rejected_with_its_refused_manager() -> None:
     """Refused, dropped again below a new manager, who is refused too."""
+    ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"refused": 1}))
+    row = ledger.add(person(1))
+    await applier(Process(ledger, service), SETTINGS).apply([row])
+    boss = ledger.add(person(2))
+    again = NewRow(
+        line=2,
+        key="",
+        digest=ledger.rows[row].digest,
+        body={},
+        manager_key=ledger.rows[boss].key,
+    )
+    await ledger.change([row], lambda e, now: reopen(e, again, now=now, attempts=5))
+    counts = await applier(Process(ledger, service), SETTINGS).apply([boss, row])
+    assert counts == {State.REJECTED: 2}
+    assert ledger.rows[row].reason == "manager_not_created"
+    assert len(service.sent) == 2
 
-    async def main() -> None:
-        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"refused": 1}))
-        row = ledger.add(person(1))
+
+async def test_rows_leased_by_a_running_task_are_left_alone() -> None:
+    ledger = MemoryLedger()
+    service = SimulatedService(drawn(Random(1), {"lost": 1}))
+    row = ledger.add(person(1))
+    first = asyncio.create_task(applier(Process(ledger, service), SETTINGS).apply([row]))
+    await asyncio.sleep(5)
+    with pytest.raises(Busy):
         await applier(Process(ledger, service), SETTINGS).apply([row])
-        boss = ledger.add(person(2))
-        again = NewRow(
-            line=2,
-            key="",
-            digest=ledger.rows[row].digest,
-            body={},
-            manager_key=ledger.rows[boss].key,
-        )
-        await ledger.change([row], lambda e, now: reopen(e, again, now=now, attempts=5))
-        counts = await applier(Process(ledger, service), SETTINGS).apply([boss, row])
-        assert counts == {State.REJECTED: 2}
-        assert ledger.rows[row].reason == "manager_not_created"
-        assert len(service.sent) == 2
-
-    play(main())
-
-
-def test_rows_leased_by_a_running_task_are_left_alone() -> None:
-    async def main() -> None:
-        ledger = MemoryLedger()
-        service = SimulatedService(drawn(Random(1), {"lost": 1}))
-        row = ledger.add(person(1))
-        first = asyncio.create_task(applier(Process(ledger, service), SETTINGS).apply([row]))
-        await asyncio.sleep(5)
-        with pytest.raises(Busy):
-            await applier(Process(ledger, service), SETTINGS).apply([row])
-        assert await first == {State.ADOPTED: 1}
-        assert len(service.sent) == 1
-
-    play(main())
+    assert await first == {State.ADOPTED: 1}
+    assert len(service.sent) == 1
 
 
 @pytest.mark.parametrize("fate", ["early_id", "slow_read_back"])
 @pytest.mark.parametrize(("settle_times", "state"), [(15, State.ADOPTED), (60, State.REVIEW)])
-def test_a_returned_id_prevents_a_duplicate_of_a_record_listed_late(
+async def test_a_returned_id_prevents_a_duplicate_of_a_record_listed_late(
     fate: str, settle_times: float, state: State
 ) -> None:
-    async def main() -> None:
-        ledger = MemoryLedger()
-        lag = settle_times * SETTINGS.settle_s
-        service = SimulatedService(lambda: fate, lag=lambda: lag)
-        row = ledger.add(person(1))
-        await applier(Process(ledger, service), SETTINGS).apply([row])
-        assert ledger.rows[row].state is state
-        assert len(service.sent) == 1
-
-    play(main())
+    ledger = MemoryLedger()
+    lag = settle_times * SETTINGS.settle_s
+    service = SimulatedService(lambda: fate, lag=lambda: lag)
+    row = ledger.add(person(1))
+    await applier(Process(ledger, service), SETTINGS).apply([row])
+    assert ledger.rows[row].state is state
+    assert len(service.sent) == 1
 
 
-def test_a_lag_beyond_the_settle_time_makes_a_duplicate_that_the_audit_finds() -> None:
+async def test_a_lag_beyond_the_settle_time_makes_a_duplicate_that_the_audit_finds() -> None:
     from bms_flows.onboarding.reporting.duplicates import compare
 
-    async def main() -> None:
-        ledger = MemoryLedger()
-        fates = iter(["lost", "good"])
-        lags = iter([0.0, 1000.0])
-        service = SimulatedService(lambda: next(fates), lag=lambda: next(lags, 0.0))
-        others = await confirmed_one(ledger, service)
-        row = ledger.add(person(1))
-        await applier(Process(ledger, service), SETTINGS).apply([row])
-        others.cancel()
-        assert ledger.rows[row].state is State.CREATED
-        entries = {e.key: e for e in ledger.rows.values()}
-        assert compare(entries, [each.known for each in service.listed()]) == []
-        await asyncio.sleep(1000)
-        [found] = compare(entries, [each.known for each in service.listed()])
-        assert found.what == "double"
-        assert len(found.remote_ids) == 2
-
-    play(main())
+    ledger = MemoryLedger()
+    fates = iter(["lost", "good"])
+    lags = iter([0.0, 1000.0])
+    service = SimulatedService(lambda: next(fates), lag=lambda: next(lags, 0.0))
+    others = await confirmed_one(ledger, service)
+    row = ledger.add(person(1))
+    await applier(Process(ledger, service), SETTINGS).apply([row])
+    others.cancel()
+    assert ledger.rows[row].state is State.CREATED
+    entries = {e.key: e for e in ledger.rows.values()}
+    assert compare(entries, [each.known for each in service.listed()]) == []
+    await asyncio.sleep(1000)
+    [found] = compare(entries, [each.known for each in service.listed()])
+    assert found.what == "double"
+    assert len(found.remote_ids) == 2
 
 
 @pytest.mark.parametrize("fate", ["good", "lost", "early_id"])
-def test_a_ledger_that_lost_the_intent_of_a_create_under_way_permits_no_second_post(
+async def test_a_ledger_that_lost_the_intent_of_a_create_under_way_permits_no_second_post(
     fate: str,
 ) -> None:
     """PostgreSQL failed over to a replica without the latest commits; the worker continues."""
@@ -394,15 +336,12 @@ def test_a_ledger_that_lost_the_intent_of_a_create_under_way_permits_no_second_p
 
             return await super().create(body, sent, on_id)
 
-    async def main() -> None:
-        counts = await applier(Failover(ledger, service), SETTINGS).apply([row])
-        assert sum(counts[each] for each in EXISTING & counts.keys()) == 1
-        assert len(service.sent) == 1
-
     ledger = MemoryLedger()
     service = SimulatedService(lambda: fate, lag=lambda: 20.0)
     row = ledger.add(person(1))
-    play(main())
+    counts = await applier(Failover(ledger, service), SETTINGS).apply([row])
+    assert sum(counts[each] for each in EXISTING & counts.keys()) == 1
+    assert len(service.sent) == 1
 
 
 def lagging(lag: float) -> tuple[MemoryLedger, SimulatedService]:
@@ -415,47 +354,38 @@ def lagging(lag: float) -> tuple[MemoryLedger, SimulatedService]:
     return ledger, service
 
 
-def test_no_row_is_sent_again_while_the_lists_lack_records_created_at_that_time() -> None:
-    async def main() -> None:
-        ledger, service = lagging(600.0)
-        ended = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
-        assert ended == {State.CREATED: 9, State.ADOPTED: 1}
-        assert len(service.sent) == 10
-
-    play(main())
+async def test_no_row_is_sent_again_while_the_lists_lack_records_created_at_that_time() -> None:
+    ledger, service = lagging(600.0)
+    ended = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+    assert ended == {State.CREATED: 9, State.ADOPTED: 1}
+    assert len(service.sent) == 10
 
 
-def test_lists_that_never_show_created_records_leave_the_row_to_a_reviewer() -> None:
-    async def main() -> None:
-        ledger, service = lagging(1e6)
-        ended = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
-        assert ended == {State.CREATED: 9, State.REVIEW: 1}
-        assert len(service.sent) == 10
-        assert {e.reason for e in ledger.rows.values()} == {None, "absence_not_proven"}
-
-    play(main())
+async def test_lists_that_never_show_created_records_leave_the_row_to_a_reviewer() -> None:
+    ledger, service = lagging(1e6)
+    ended = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+    assert ended == {State.CREATED: 9, State.REVIEW: 1}
+    assert len(service.sent) == 10
+    assert {e.reason for e in ledger.rows.values()} == {None, "absence_not_proven"}
 
 
-def test_a_created_record_that_an_hr_user_deletes_later_delays_no_other_row() -> None:
-    async def main() -> None:
-        ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), GOOD))
-        first = ledger.add(person(1))
-        await applier(Process(ledger, service), SETTINGS).apply([first])
-        service.records.clear()
-        others = await confirmed_one(ledger, service)
-        await asyncio.sleep(3600)
-        fates = iter(["failed", "good"])
-        service.fates = lambda: next(fates)
-        second = ledger.add(person(2))
-        await applier(Process(ledger, service), SETTINGS).apply([first, second])
-        others.cancel()
-        assert ledger.rows[second].attempt == 2
-        assert ledger.rows[second].state is State.CREATED
-
-    play(main())
+async def test_a_created_record_that_an_hr_user_deletes_later_delays_no_other_row() -> None:
+    ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), GOOD))
+    first = ledger.add(person(1))
+    await applier(Process(ledger, service), SETTINGS).apply([first])
+    service.records.clear()
+    others = await confirmed_one(ledger, service)
+    await asyncio.sleep(3600)
+    fates = iter(["failed", "good"])
+    service.fates = lambda: next(fates)
+    second = ledger.add(person(2))
+    await applier(Process(ledger, service), SETTINGS).apply([first, second])
+    others.cancel()
+    assert ledger.rows[second].attempt == 2
+    assert ledger.rows[second].state is State.CREATED
 
 
-def test_a_later_record_of_another_list_proves_no_absence() -> None:
+async def test_a_later_record_of_another_list_proves_no_absence() -> None:
     """Each entity's list is its own response, perhaps of another replica."""
 
     class StaleList(SimulatedService):
@@ -466,16 +396,13 @@ def test_a_later_record_of_another_list_proves_no_absence() -> None:
             shown = super().listed()
             return [r for r in shown if r.known.values["id_entity"] == 1 or r.exists_from < late]
 
-    async def main() -> None:
-        ledger, service = MemoryLedger(), StaleList(drawn(Random(1), {"lost": 1}))
-        others = await confirmed_one(ledger, service)
-        row = ledger.add(person(1, id_entity=2), snapshot=service.snapshot([1, 2], now()))
-        await applier(Process(ledger, service), SETTINGS).apply([row])
-        others.cancel()
-        assert not service.doubles()
-        assert ledger.rows[row].reason == "absence_not_proven"
-
-    play(main())
+    ledger, service = MemoryLedger(), StaleList(drawn(Random(1), {"lost": 1}))
+    others = await confirmed_one(ledger, service)
+    row = ledger.add(person(1, id_entity=2), snapshot=service.snapshot([1, 2], now()))
+    await applier(Process(ledger, service), SETTINGS).apply([row])
+    others.cancel()
+    assert not service.doubles()
+    assert ledger.rows[row].reason == "absence_not_proven"
 
 
 @pytest.mark.parametrize("seed", range(300))
