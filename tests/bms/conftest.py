@@ -1,12 +1,11 @@
 """Fixtures of services and clients: the sandbox process, and fake services with custom responses."""
 
-import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from aiohttp import web
 
@@ -14,38 +13,28 @@ from bms.client import Client
 from bms.counters import Counters
 from bms.settings import ClientSettings
 from bms.transport import Transport
+from bms_sandbox.serve import DEMO, running
 from tests.bms.fake_services import INVOICE, SECRET, FakeService, Open, Sandbox, Serve, Sleeps
 from tests.certificates import self_signed
 
 
 @pytest.fixture(scope="session")
-def sandbox_url() -> Iterator[str]:
-    process = subprocess.Popen(  # noqa: S603 - our program with fixed arguments
-        [
-            *(sys.executable, "-m", "bms_sandbox", "--port", "0", "--today", "2026-03-31"),
-            "--until-stdin-closes",
-        ],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | {"BMS_SANDBOX_SECRET": SECRET},
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdin is not None
-    first_line = process.stdout.readline()
-    assert first_line.startswith("http"), "the sandbox prints its address once it serves"
-    yield first_line.strip()
-    process.stdin.close()
-    process.wait()
-    process.stdout.close()
+def service() -> Iterator[Sandbox]:
+    given = replace(DEMO, secret=SECRET)
+    with running(options=("--today", "2026-03-31"), credentials=given) as box:
+        yield Sandbox(box.url, given)
 
 
 @pytest.fixture
-def sandbox(sandbox_url: str) -> Sandbox:
-    box = Sandbox(sandbox_url)
-    box.control("POST", "reset")
-    return box
+def sandbox(service: Sandbox) -> Sandbox:
+    service.reset()
+    return service
+
+
+@pytest.fixture(scope="session")
+def published(service: Sandbox) -> Any:
+    """The sandbox's OpenAPI document."""
+    return httpx.get(f"{service.url}/openapi.json", trust_env=False).json()
 
 
 @pytest.fixture
@@ -123,3 +112,10 @@ async def open_transport() -> Any:
     yield opening
     for transport in opened:
         await transport.close()
+
+
+@pytest.fixture
+async def transport(open_transport: Any, fake: FakeService) -> Transport:
+    """A transport to the fake service."""
+    opened: Transport = await open_transport(fake.settings())
+    return opened

@@ -1,8 +1,6 @@
 """Services for the client's tests: the sandbox over HTTP, and a fake with custom responses."""
 
 import asyncio
-import json
-import urllib.request
 from collections.abc import Awaitable, Callable
 from datetime import date
 from decimal import Decimal
@@ -12,6 +10,7 @@ from aiohttp import web
 
 from bms.client import Client
 from bms.settings import ClientSettings
+from bms_sandbox import serve
 
 TOKEN = "canary-token-91c2"
 SECRET = "canary-secret-7f3a"
@@ -32,36 +31,12 @@ CONTACT = {"first_name": "Anaïs", "last_name": "Noël", "email": "anais@example
 CONSULTANT = {"first_name": "Loïc", "last_name": "Petit", "rate": Decimal("612.50")}
 
 
-class Sandbox:
-    """The sandbox over HTTP: its address and its control endpoints."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-
-    def control(self, method: str, path: str, body: Any = None) -> Any:
-        request = urllib.request.Request(  # noqa: S310 - its loopback address
-            f"{self.url}/_sandbox/{path}",
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request) as answer:  # noqa: S310 - as above
-            return json.loads(answer.read() or b"null")
-
-    def speak(self, **readings: Any) -> None:
-        self.control("PATCH", "dialect", readings)
-
-    def fail(self, *plan: dict[str, Any]) -> None:
-        self.control("PUT", "faults", plan)
+class Sandbox(serve.Sandbox):
+    """The sandbox with settings for its client."""
 
     def invoice_ids(self) -> set[int]:
         """Return the ids of all invoices in `DAYS`."""
-        query = "&".join(f"{name}={value}" for name, value in DAYS.items())
-        return {row["id_invoice"] for row in self.control("GET", f"invoices?{query}")}
-
-    @property
-    def truth(self) -> Any:
-        return self.control("GET", "truth")
+        return {row["id_invoice"] for row in self.invoices(*DAYS.values())}
 
     def settings(self, **given: Any) -> ClientSettings:
         return ClientSettings(**service_settings(self.url) | given)

@@ -27,8 +27,7 @@ async def test_lists_the_invoices_of_a_range_with_exact_money(
 ) -> None:
     rows = await client.list_client_invoices(**DAYS)
     rows.require_all()
-    query = "id_entity=1&start_date=2026-03-02&end_date=2026-03-06"
-    truth = {r["id_invoice"]: r for r in sandbox.control("GET", f"invoices?{query}")}
+    truth = {each["id_invoice"]: each for each in sandbox.invoices(*DAYS.values())}
     assert {r.id_invoice for r in rows} == set(truth)
     for record in rows:
         assert record.total_incl_vat == Decimal(truth[record.id_invoice]["total_incl_vat"])
@@ -57,7 +56,7 @@ async def test_lists_the_invoices_of_a_range_with_exact_money(
 async def test_reads_the_same_invoices_in_every_dialect(
     sandbox: Sandbox, open_client: Open, readings: dict[str, Any], given: dict[str, Any]
 ) -> None:
-    sandbox.speak(**readings)
+    sandbox.set_dialect(**readings)
     client = await open_client(sandbox.settings(**given))
     rows = await client.list_client_invoices(**DAYS)
     rows.require_all()
@@ -68,7 +67,7 @@ async def test_reads_the_same_invoices_in_every_dialect(
 async def test_the_path_of_the_base_url_is_part_of_every_request(
     sandbox: Sandbox, open_client: Open
 ) -> None:
-    sandbox.speak(base_path="/tenant/api")
+    sandbox.set_dialect(base_path="/tenant/api")
     client = await open_client(sandbox.settings(base_url=f"{sandbox.url}/tenant/api/"))
     assert len(await client.list_client_invoices(**DAYS)) > 0
 
@@ -107,7 +106,7 @@ async def test_pages_through_all_contacts_and_consultants(client: Client, sandbo
         async for page in all_pages(lambda n: client.list_consultants(page_number=n))
         for c in page
     ]
-    rows = sandbox.truth["rows"]
+    rows = sandbox.truth()["rows"]
     assert len({c.id for c in contacts}) == len(contacts) == rows["contacts"]
     assert len({c.id for c in consultants}) == len(consultants) == rows["consultants"]
     assert {c.actif for c in contacts} == {True, False}
@@ -124,7 +123,7 @@ async def test_pages_through_all_contacts_and_consultants(client: Client, sandbo
 async def test_creates_records_with_every_shape_of_id(
     client: Client, sandbox: Sandbox, shape: str, status: int
 ) -> None:
-    sandbox.speak(created_id=shape, create_status=status)
+    sandbox.set_dialect(created_id=shape, create_status=status)
     contact = await client.create_contact(CONTACT)
     consultant = await client.create_consultant(CONSULTANT)
     employee = await client.create_employee(EMPLOYEE)
@@ -138,7 +137,7 @@ async def test_creates_records_with_every_shape_of_id(
 async def test_a_list_without_rows_may_have_no_content(
     client: Client, sandbox: Sandbox, no_rows: str
 ) -> None:
-    sandbox.speak(no_rows=no_rows)
+    sandbox.set_dialect(no_rows=no_rows)
     day = date(2001, 1, 1)
     assert not [*await client.list_client_invoices(id_entity=1, start_date=day, end_date=day)]
     assert not [*await client.list_employees(id_entity=99, filter="ALL")]
@@ -164,7 +163,7 @@ async def test_read_employee_accepts_only_a_uuid(client: Client, sandbox: Sandbo
     with pytest.raises(NotFound, match="UUID") as caught:
         await client.read_employee("../employees")
     assert "../" not in str(caught.value)
-    assert sandbox.truth["requests"] == {}
+    assert sandbox.truth()["requests"] == {}
 
 
 async def test_requests_use_the_bearer_scheme_and_exact_amounts(

@@ -1,7 +1,5 @@
 """Tests of the table of operations against the sandbox, a second reading of the interface."""
 
-import json
-import urllib.request
 from typing import Any
 
 import pytest
@@ -9,13 +7,6 @@ import pytest
 from bms.endpoints import BY_NAME, ENDPOINTS, Endpoint
 
 PAGE = {("page_number", False), ("page_size", False)}
-
-
-@pytest.fixture(scope="module")
-def published(sandbox_url: str) -> Any:
-    """The OpenAPI document of the sandbox, which shares no code with the client."""
-    with urllib.request.urlopen(f"{sandbox_url}/openapi.json") as answer:  # noqa: S310 - our own address
-        return json.load(answer)
 
 
 def test_the_table_has_the_operations_that_the_sandbox_publishes(published: Any) -> None:

@@ -1,8 +1,6 @@
 """Tests of the record types against tables from the interface ("Resources and their fields")."""
 
 import io
-import json
-import urllib.request
 from typing import Any
 
 import pytest
@@ -103,13 +101,6 @@ def built(record_type: type[Record]) -> dict[str, str]:
         if "Annotated[str, " in str(field.type):
             found[field.name] = "string"
     return found
-
-
-@pytest.fixture(scope="module")
-def published(sandbox_url: str) -> Any:
-    """The OpenAPI document of the sandbox, which shares no code with the client."""
-    with urllib.request.urlopen(f"{sandbox_url}/openapi.json") as answer:  # noqa: S310 - our own address
-        return json.load(answer)
 
 
 def resolved(document: Any, schema: Any) -> Any:

@@ -40,12 +40,12 @@ from tests.bms.fake_services import (
 async def test_a_create_without_a_readable_id_is_ambiguous_and_not_repeated(
     client: Client, sandbox: Sandbox
 ) -> None:
-    sandbox.speak(created_id="empty")
+    sandbox.set_dialect(created_id="empty")
     with pytest.raises(AmbiguousWrite) as caught:
         await client.create_contact(CONTACT)
     assert caught.value.reason == "unreadable response"
     assert caught.value.status == 201
-    assert len(sandbox.truth["created"]["contacts"]) == 1
+    assert len(sandbox.truth()["created"]["contacts"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,12 @@ async def test_a_create_without_a_readable_id_is_ambiguous_and_not_repeated(
 async def test_a_create_with_an_ambiguous_outcome_is_never_repeated(
     client: Client, sandbox: Sandbox, kind: str, created: int
 ) -> None:
-    sandbox.fail({"kind": kind, "operation": "create_employee"})
+    sandbox.set_fault(kind, "create_employee")
     with pytest.raises(AmbiguousWrite) as caught:
         await client.create_employee(EMPLOYEE)
     assert not caught.value.retriable
     assert caught.value.endpoint == "create_employee"
-    truth = sandbox.truth
+    truth = sandbox.truth()
     assert sum(truth["requests"]["create_employee"].values()) == 1
     assert truth["faults"] == {kind: 1}
     assert len(truth["created"]["employees"]) == created
@@ -78,10 +78,10 @@ async def test_a_create_with_an_ambiguous_outcome_is_never_repeated(
 async def test_a_throttled_create_is_repeated_with_create_refused_by_429(
     sandbox: Sandbox, open_client: Open
 ) -> None:
-    sandbox.fail({"kind": "429", "operation": "create_contact", "count": 2})
+    sandbox.set_fault("429", "create_contact", count=2)
     client = await open_client(sandbox.settings(create_refused_by_429=True))
     await client.create_contact(CONTACT)
-    assert len(sandbox.truth["created"]["contacts"]) == 1
+    assert len(sandbox.truth()["created"]["contacts"]) == 1
     assert client.counters.throttles == 2
 
 
@@ -92,15 +92,15 @@ async def test_a_throttled_create_is_repeated_with_create_refused_by_429(
 async def test_a_read_is_retried_until_it_succeeds(
     client: Client, sandbox: Sandbox, kind: str, sleeps: Sleeps
 ) -> None:
-    sandbox.fail({"kind": kind, "operation": "list_client_invoices", "count": 3})
+    sandbox.set_fault(kind, "list_client_invoices", count=3)
     rows = await client.list_client_invoices(**DAYS)
     assert {r.id_invoice for r in rows} == sandbox.invoice_ids()
-    assert sandbox.truth["faults"] == {kind: 3}
+    assert sandbox.truth()["faults"] == {kind: 3}
     assert len(sleeps) >= 1  # aiohttp itself repeats a GET on a connection that was reset
 
 
 async def test_only_the_failed_page_is_retried(client: Client, sandbox: Sandbox) -> None:
-    sandbox.fail({"kind": "503", "operation": "list_contacts", "count": 2, "after": 3})
+    sandbox.set_fault("503", "list_contacts", count=2, after=3)
     seen = [
         c.id
         async for page in all_pages(
@@ -108,7 +108,7 @@ async def test_only_the_failed_page_is_retried(client: Client, sandbox: Sandbox)
         )
         for c in page
     ]
-    assert len(seen) == sandbox.truth["rows"]["contacts"] == len(set(seen))
+    assert len(seen) == sandbox.truth()["rows"]["contacts"] == len(set(seen))
     assert client.counters.latencies["list_contacts"]
     # Ten pages, two retries, and the page after the full last page.
     assert len(client.counters.latencies["list_contacts"]) == 10 + 2 + 1
@@ -116,27 +116,27 @@ async def test_only_the_failed_page_is_retried(client: Client, sandbox: Sandbox)
 
 async def test_concurrent_requests_share_one_token(client: Client, sandbox: Sandbox) -> None:
     await asyncio.gather(*(client.list_client_invoices(**DAYS) for _ in range(40)))
-    assert sum(sandbox.truth["requests"]["token"].values()) == 1
+    assert sum(sandbox.truth()["requests"]["token"].values()) == 1
 
 
 async def test_a_revoked_token_is_renewed_once_and_each_request_is_repeated(
     client: Client, sandbox: Sandbox
 ) -> None:
     await client.access()
-    sandbox.control("POST", "tokens/revoke")
+    sandbox.revoke_tokens()
     rows = await asyncio.gather(*(client.list_client_invoices(**DAYS) for _ in range(20)))
     assert {len(r) for r in rows} == {len(sandbox.invoice_ids())}
-    requested = sandbox.truth["requests"]
+    requested = sandbox.truth()["requests"]
     assert sum(requested["token"].values()) == 2
     assert requested["list_client_invoices"]["200"] == 20
 
 
 async def test_a_revoked_token_does_not_lose_a_create(client: Client, sandbox: Sandbox) -> None:
     await client.access()
-    sandbox.control("POST", "tokens/revoke")
+    sandbox.revoke_tokens()
     await client.create_employee(EMPLOYEE)
-    assert sandbox.truth["requests"]["create_employee"] == {"401": 1, "201": 1}
-    assert len(sandbox.truth["created"]["employees"]) == 1
+    assert sandbox.truth()["requests"]["create_employee"] == {"401": 1, "201": 1}
+    assert len(sandbox.truth()["created"]["employees"]) == 1
 
 
 @pytest.mark.parametrize("operation", ["list_employees", "create_employee"])
@@ -144,24 +144,24 @@ async def test_tokens_that_another_task_revokes_repeatedly_lose_no_request(
     client: Client, sandbox: Sandbox, operation: str, sleeps: Sleeps
 ) -> None:
     """The service keeps one live token per client; each renewal ends the previous token."""
-    sandbox.fail({"kind": "token_revoked", "operation": operation, "count": 4})
+    sandbox.set_fault("token_revoked", operation, count=4)
     if operation == "list_employees":
         assert await client.list_employees(id_entity=1)
     else:
         await client.create_employee(EMPLOYEE)
-        assert len(sandbox.truth["created"]["employees"]) == 1
+        assert len(sandbox.truth()["created"]["employees"]) == 1
     assert len(sleeps) == 3  # the first renewal is immediate
-    assert sum(sandbox.truth["requests"]["token"].values()) == 5
+    assert sum(sandbox.truth()["requests"]["token"].values()) == 5
 
 
 async def test_refused_new_tokens_raise_unauthorized_after_all_attempts(
     client: Client, sandbox: Sandbox
 ) -> None:
-    sandbox.fail({"kind": "token_revoked", "operation": "list_employees"})
+    sandbox.set_fault("token_revoked", "list_employees")
     with pytest.raises(Unauthorized) as caught:
         await client.list_employees(id_entity=1)
     assert caught.value.status == 401
-    assert sandbox.truth["requests"] == {"token": {"200": 7}, "list_employees": {"401": 7}}
+    assert sandbox.truth()["requests"] == {"token": {"200": 7}, "list_employees": {"401": 7}}
 
 
 async def test_a_token_is_renewed_before_it_expires(sandbox: Sandbox, open_client: Open) -> None:
@@ -193,13 +193,13 @@ async def test_a_wrong_secret_is_not_retried(sandbox: Sandbox, open_client: Open
     client = await open_client(sandbox.settings(secret="wrong"))
     with pytest.raises(TokenRefused):
         await client.access()
-    assert sum(sandbox.truth["requests"]["token"].values()) == 1
+    assert sum(sandbox.truth()["requests"]["token"].values()) == 1
 
 
 async def test_a_token_request_is_retried_like_a_read(
     client: Client, sandbox: Sandbox, sleeps: Sleeps
 ) -> None:
-    sandbox.fail({"kind": "503", "operation": "token", "count": 2})
+    sandbox.set_fault("503", "token", count=2)
     assert (await client.access()).scopes
     assert len(sleeps) == 2
 
@@ -207,28 +207,28 @@ async def test_a_token_request_is_retried_like_a_read(
 async def test_requests_that_waited_for_a_failed_token_request_share_its_error(
     client: Client, sandbox: Sandbox
 ) -> None:
-    sandbox.fail({"kind": "503", "operation": "token"})
+    sandbox.set_fault("503", "token")
     found = await asyncio.gather(
         *(client.list_client_invoices(**DAYS) for _ in range(10)), return_exceptions=True
     )
     assert {type(error) for error in found} == {ServiceUnavailable}
-    assert sum(sandbox.truth["requests"]["token"].values()) == client.settings.attempts
+    assert sum(sandbox.truth()["requests"]["token"].values()) == client.settings.attempts
 
 
 async def test_a_missing_scope_raises_before_anything_is_sent(
     client: Client, sandbox: Sandbox
 ) -> None:
-    sandbox.speak(granted_scopes=["read:employee"])
+    sandbox.set_dialect(granted_scopes=["read:employee"])
     with pytest.raises(MissingScope) as caught:
         await client.create_employee(EMPLOYEE)
     assert caught.value.needed == "write:employee"
     assert caught.value.granted == {"read:employee"}
     assert "grant write:employee" in str(caught.value)
-    assert list(sandbox.truth["requests"]) == ["token"]
+    assert list(sandbox.truth()["requests"]) == ["token"]
 
 
 async def test_with_unknown_scopes_the_request_is_sent(client: Client, sandbox: Sandbox) -> None:
-    sandbox.speak(granted_scopes=["read:employee"], scope_shape="missing")
+    sandbox.set_dialect(granted_scopes=["read:employee"], scope_shape="missing")
     with pytest.raises(Forbidden):
         await client.create_employee(EMPLOYEE)
 
@@ -239,7 +239,7 @@ async def test_on_token_sees_each_token_before_its_first_use(
     told: list[str] = []
 
     async def on_token(token: str) -> None:
-        assert "list_client_invoices" not in sandbox.truth["requests"]
+        assert "list_client_invoices" not in sandbox.truth()["requests"]
         told.append(token)
 
     client = await open_client(sandbox.settings(), on_token=on_token)
@@ -251,13 +251,13 @@ async def test_on_token_sees_each_token_before_its_first_use(
 async def test_concurrency_limits_the_requests_in_flight(
     sandbox: Sandbox, open_client: Open
 ) -> None:
-    sandbox.control("PUT", "latency", {"seconds": 0.02})
+    sandbox.set_latency(0.02)
     client = await open_client(sandbox.settings(concurrency=3))
     await asyncio.gather(
         *(client.list_client_invoices(**DAYS) for _ in range(9)),
         *(client.create_contact(CONTACT) for _ in range(9)),
     )
-    assert sandbox.truth["in_flight_max"] == 3
+    assert sandbox.truth()["in_flight_max"] == 3
 
 
 async def test_the_timeout_excludes_the_wait_for_the_limiter(
@@ -273,7 +273,7 @@ async def test_the_timeout_excludes_the_wait_for_the_limiter(
 
 
 async def test_refusals_are_typed_and_sent_once(client: Client, sandbox: Sandbox) -> None:
-    sandbox.speak(longest_range=3)
+    sandbox.set_dialect(longest_range=3)
     with pytest.raises(RangeRefused) as caught:
         await client.list_client_invoices(**DAYS)
     assert caught.value.status == 422
@@ -281,7 +281,7 @@ async def test_refusals_are_typed_and_sent_once(client: Client, sandbox: Sandbox
         await client.read_contact(999_999_999)
     with pytest.raises(Refused):
         await client.create_contact({})
-    requested = sandbox.truth["requests"]
+    requested = sandbox.truth()["requests"]
     assert [sum(requested[o].values()) for o in ("list_client_invoices", "read_contact")] == [1, 1]
     assert sum(requested["create_contact"].values()) == 1
 
@@ -298,7 +298,7 @@ async def test_refusals_are_typed_and_sent_once(client: Client, sandbox: Sandbox
 async def test_a_read_raises_the_last_error_after_all_attempts(
     client: Client, sandbox: Sandbox, kind: str, error: type[BmsError], sleeps: Sleeps
 ) -> None:
-    sandbox.fail({"kind": kind, "operation": "list_employees", "retry_after": 7})
+    sandbox.set_fault(kind, "list_employees", retry_after=7)
     with pytest.raises(error) as caught:
         await client.list_employees(id_entity=1)
     assert caught.value.retriable
@@ -314,8 +314,8 @@ async def test_a_read_raises_the_last_error_after_all_attempts(
 async def test_retry_after_is_obeyed_in_every_form(
     client: Client, sandbox: Sandbox, sleeps: Sleeps, form: str
 ) -> None:
-    sandbox.speak(retry_after=form)
-    sandbox.fail({"kind": "503", "operation": "list_employees", "count": 1, "retry_after": 50})
+    sandbox.set_dialect(retry_after=form)
+    sandbox.set_fault("503", "list_employees", count=1, retry_after=50)
     await client.list_employees(id_entity=1)
     [wait] = sleeps
     assert wait < 1 if form == "absent" else 20 <= wait <= 51.5
@@ -353,37 +353,37 @@ async def test_raw_returns_status_headers_and_body(client: Client, sandbox: Sand
     assert len(json.loads(found.body)["data"]) == 2
     refused = await client.raw("list_contacts", {"page_size": 2})
     assert (refused.status, refused.ok) == (422, False)
-    assert sandbox.truth["requests"]["list_contacts"] == {"200": 1, "422": 1}
+    assert sandbox.truth()["requests"]["list_contacts"] == {"200": 1, "422": 1}
 
 
 async def test_raw_without_authentication_sends_no_token(client: Client, sandbox: Sandbox) -> None:
     found = await client.raw("list_contacts", {"filter": "ALL"}, authenticate=False)
     assert found.status == 401
-    assert sandbox.truth["requests"] == {"list_contacts": {"401": 1}}
+    assert sandbox.truth()["requests"] == {"list_contacts": {"401": 1}}
 
 
 async def test_raw_retries_while_the_service_is_in_distress(
     client: Client, sandbox: Sandbox, sleeps: Sleeps
 ) -> None:
-    sandbox.fail({"kind": "503", "operation": "list_employees", "count": 2})
+    sandbox.set_fault("503", "list_employees", count=2)
     assert (await client.raw("list_employees", {"id_entity": 1})).ok
     assert len(sleeps) == 2
-    sandbox.fail({"kind": "429", "operation": "list_employees"})
+    sandbox.set_fault("429", "list_employees")
     with pytest.raises(Throttled):
         await client.raw("list_employees", {"id_entity": 1})
 
 
 async def test_raw_renews_a_revoked_token(client: Client, sandbox: Sandbox) -> None:
     await client.access()
-    sandbox.control("POST", "tokens/revoke")
+    sandbox.revoke_tokens()
     assert (await client.raw("list_employees", {"id_entity": 1})).ok
-    assert sandbox.truth["requests"]["list_employees"] == {"200": 1, "401": 1}
+    assert sandbox.truth()["requests"]["list_employees"] == {"200": 1, "401": 1}
 
 
 async def test_raw_refuses_an_operation_that_writes(client: Client, sandbox: Sandbox) -> None:
     with pytest.raises(ValueError, match="not a reading operation"):
         await client.raw("create_contact")
-    assert sandbox.truth["requests"] == {}
+    assert sandbox.truth()["requests"] == {}
 
 
 async def test_the_raw_token_serves_the_following_requests(
@@ -392,5 +392,5 @@ async def test_the_raw_token_serves_the_following_requests(
     found = await client.raw_token()
     assert json.loads(found.body)["access_token"]
     await client.list_client_invoices(**DAYS)
-    assert sandbox.truth["requests"]["token"] == {"200": 1}
+    assert sandbox.truth()["requests"]["token"] == {"200": 1}
     assert client.counters.token_fetches == 1

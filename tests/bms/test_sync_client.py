@@ -65,9 +65,7 @@ def test_creates_each_resource(client: SyncClient) -> None:
 
 def test_yields_the_records_of_all_pages_in_order(client: SyncClient, sandbox: Sandbox) -> None:
     contacts = list(client.list_contacts(filter="ALL"))
-    assert [each.id for each in contacts] == [
-        row["id"] for row in sandbox.control("GET", "rows/contacts")
-    ]
+    assert [each.id for each in contacts] == [row["id"] for row in sandbox.rows("contacts")]
     assert isinstance(contacts[0], ContactItem)
     pages = list(client.contact_pages(filter="ALL"))
     assert [page.number for page in pages] == list(range(1, len(pages) + 1))
@@ -81,8 +79,8 @@ def test_an_iteration_that_stops_early_leaves_no_request(client: SyncClient) -> 
 
 
 def test_an_invalid_row_raises_and_names_its_page(client: SyncClient, sandbox: Sandbox) -> None:
-    consultants = sandbox.control("GET", "rows/consultants")
-    sandbox.control("PATCH", f"rows/consultants/{consultants[53]['id']}", {"rate": "text"})
+    consultants = sandbox.rows("consultants")
+    sandbox.edit("consultants", consultants[53]["id"], rate="text")
     with pytest.raises(InvalidRecords, match="rate") as raised:
         list(client.list_consultants(page_size=50))
     assert raised.value.__notes__ == ["These rows are on page 2."]
@@ -91,8 +89,7 @@ def test_an_invalid_row_raises_and_names_its_page(client: SyncClient, sandbox: S
 def test_errors_of_the_service_reach_the_caller(client: SyncClient, sandbox: Sandbox) -> None:
     with pytest.raises(NotFound):
         client.read_contact(404_040)
-    fault = {"kind": "commit_then_500", "operation": "create_contact"}
-    sandbox.control("POST", "faults", fault)
+    sandbox.set_fault("commit_then_500", "create_contact")
     with pytest.raises(AmbiguousWrite):
         client.create_contact({"first_name": "Zoé", "last_name": "Lefèvre"})
 
@@ -159,7 +156,7 @@ def test_garbage_collection_in_the_client_s_own_thread_does_not_block(sandbox: S
 
 def test_an_interrupted_wait_cancels_the_request(client: SyncClient, sandbox: Sandbox) -> None:
     """As Airflow's task timeout interrupts it: by an exception in a signal handler."""
-    sandbox.control("PUT", "latency", {"seconds": 3600})
+    sandbox.set_latency(3600)
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise InterruptedError
@@ -175,4 +172,4 @@ def test_an_interrupted_wait_cancels_the_request(client: SyncClient, sandbox: Sa
         client.close()  # at once: it would otherwise wait for the response
     finally:
         signal.signal(signal.SIGALRM, before)
-        sandbox.control("PUT", "latency", {"seconds": 0})
+        sandbox.set_latency(0)

@@ -44,10 +44,9 @@ async def broken_gzip(_request: web.Request) -> web.StreamResponse:
 @pytest.mark.parametrize("answer", [reset, truncated, broken_gzip])
 @pytest.mark.parametrize("endpoint", [READ, CREATE], ids=str)
 async def test_a_broken_response_fails_as_sent(
-    open_transport: Any, fake: FakeService, endpoint: Any, answer: Answering
+    transport: Transport, fake: FakeService, endpoint: Any, answer: Answering
 ) -> None:
     fake.respond = answer
-    transport = await open_transport(fake.settings())
     with pytest.raises(ConnectionFailed) as caught:
         await transport.send(Request(endpoint, "/x", body=None if endpoint.idempotent else b"{}"))
     assert caught.value.sent
@@ -82,6 +81,7 @@ async def test_reused_connections_fail_at_most_one_create(
 ) -> None:
     """The service drops a connection at its second request."""
     monkeypatch.setattr(transport_module, "CREATE_REUSE_S", 600)
+    transport = await open_transport(fake.settings())
     known: list[object] = []
 
     async def answer_once(request: web.Request) -> web.StreamResponse:
@@ -91,7 +91,6 @@ async def test_reused_connections_fail_at_most_one_create(
         return web.json_response(1)
 
     fake.respond = answer_once
-    transport = await open_transport(fake.settings())
     failed = 0
     for _ in range(10):
         try:
@@ -103,16 +102,16 @@ async def test_reused_connections_fail_at_most_one_create(
     assert len(fake.connections) == 9
 
 
-async def test_reads_share_a_connection(open_transport: Any, fake: FakeService) -> None:
-    transport = await open_transport(fake.settings())
+async def test_reads_share_a_connection(transport: Transport, fake: FakeService) -> None:
     for _ in range(5):
         await transport.send(Request(READ, "/x"))
     assert len(fake.connections) == 1
 
 
-async def test_every_request_on_the_wire_is_counted(open_transport: Any, fake: FakeService) -> None:
+async def test_every_request_on_the_wire_is_counted(
+    transport: Transport, fake: FakeService
+) -> None:
     """The counter includes a GET that aiohttp repeats after a reused connection broke."""
-    transport = await open_transport(fake.settings())
     await transport.send(Request(READ, "/x"))
     fake.respond = reset
     with pytest.raises(ConnectionFailed):
@@ -184,10 +183,9 @@ def to(location: str, status: int = 302) -> Answering:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_a_read_follows_a_redirect_to_the_same_origin(
-    open_transport: Any, fake: FakeService, status: int
+    transport: Transport, fake: FakeService, status: int
 ) -> None:
     fake.respond = to("/there?a=1", status)
-    transport = await open_transport(fake.settings())
     answer = await transport.send(Request(READ, "/x", bearer=TOKEN))
     assert answer.body == b'{"query": {"a": "1"}}'
     assert [r.headers["Authorization"] for r in fake.requests] == [f"Bearer {TOKEN}"] * 2
@@ -210,25 +208,22 @@ async def test_no_request_follows_a_redirect_to_another_host(
 
 @pytest.mark.parametrize("location", ["ftp://h/", "http://", "http://[", "javascript:1", ""])
 async def test_an_invalid_redirect_is_not_followed(
-    open_transport: Any, fake: FakeService, location: str
+    transport: Transport, fake: FakeService, location: str
 ) -> None:
     fake.respond = to(location)
-    transport = await open_transport(fake.settings())
     with pytest.raises(Redirected):
         await transport.send(Request(READ, "/x"))
 
 
-async def test_a_create_follows_no_redirect(open_transport: Any, fake: FakeService) -> None:
+async def test_a_create_follows_no_redirect(transport: Transport, fake: FakeService) -> None:
     fake.respond = to("/there", 307)
-    transport = await open_transport(fake.settings())
     with pytest.raises(Redirected):
         await transport.send(Request(CREATE, "/x", body=b"{}"))
     assert len(fake.requests) == 1
 
 
-async def test_a_redirect_loop_ends(open_transport: Any, fake: FakeService) -> None:
+async def test_a_redirect_loop_ends(transport: Transport, fake: FakeService) -> None:
     fake.respond = to("/x")
-    transport = await open_transport(fake.settings())
     with pytest.raises(Redirected, match="more than"):
         await transport.send(Request(READ, "/x"))
     assert len(fake.requests) == MAX_REDIRECTS + 1
@@ -246,33 +241,30 @@ async def test_a_proxy_receives_only_its_credentials(
 
 
 async def test_a_cache_on_the_way_is_asked_for_the_current_response(
-    open_transport: Any, fake: FakeService
+    transport: Transport, fake: FakeService
 ) -> None:
-    transport = await open_transport(fake.settings())
     await transport.send(Request(READ, "/x"))
     assert fake.requests[0].headers["Cache-Control"] == "no-cache"
 
 
-async def test_cookies_are_not_stored(open_transport: Any, fake: FakeService) -> None:
+async def test_cookies_are_not_stored(transport: Transport, fake: FakeService) -> None:
     async def biscuit(_request: web.Request) -> web.StreamResponse:
         return web.Response(headers={"Set-Cookie": "session=1"})
 
     fake.respond = biscuit
-    transport = await open_transport(fake.settings())
     await transport.send(Request(READ, "/x"))
     await transport.send(Request(READ, "/x"))
     assert "Cookie" not in fake.requests[1].headers
 
 
 async def test_the_response_has_date_and_retry_after(
-    open_transport: Any, fake: FakeService
+    transport: Transport, fake: FakeService
 ) -> None:
     async def busy(_request: web.Request) -> web.StreamResponse:
         when = {"Date": "Tue, 31 Mar 2026 12:00:00 GMT", "Retry-After": "7"}
         return web.Response(status=503, headers=when, body=b"canary")
 
     fake.respond = busy
-    transport = await open_transport(fake.settings())
     answer = await transport.send(Request(READ, "/x"))
     moment = dt.datetime(2026, 3, 31, 12, tzinfo=dt.UTC)
     assert (answer.status, answer.headers["Retry-After"]) == (503, "7")

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, insert, text
+from sqlalchemy import Engine, insert
 
 from bms_cli.app import main
 from bms_flows.catalog import WITH_TARGET
 from bms_warehouse import migration
 from bms_warehouse.tables import step_run
 from tests.support.interpreter import last_line
+from tests.support.sql import execute
 
 NOWHERE = "postgresql://user:pass-word-1@127.0.0.1:1/none"
 COMMANDS = {
@@ -40,8 +41,7 @@ def result(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, Any]]
 def test_migrate_creates_the_schema_and_check_compares_it(
     warehouse: Engine, warehouse_uri: str, result: Callable[..., tuple[int, Any]]
 ) -> None:
-    with warehouse.begin() as connection:
-        connection.execute(text("drop schema bms cascade; drop schema bms_private cascade"))
+    execute(warehouse, "drop schema bms cascade; drop schema bms_private cascade")
     head = migration.head()
     check = ("migrate", "--check", "--url", warehouse_uri)
     assert result(*check) == (1, {"revision": None, "required": head})

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox, running
 from tests.bms_flows.invoices.listed import Company, ListedInvoices, serving
+from tests.bms_flows.mirror.environment import Mirror
 
 TODAY = date(2026, 3, 31)
 
@@ -44,13 +45,15 @@ def sandbox(service: Sandbox) -> Sandbox:
 @pytest.fixture
 def client_settings(sandbox: Sandbox) -> ClientSettings:
     """Settings that are right for the sandbox's default dialect; waits are short."""
-    return ClientSettings(
-        base_url=sandbox.url,
-        client_id=sandbox.credentials.client_id,
-        application_id=sandbox.credentials.application_id,
-        secret=sandbox.credentials.secret,
-        backoff_cap=0.02,
-    )
+    return ClientSettings(base_url=sandbox.url, backoff_cap=0.02, **asdict(sandbox.credentials))
+
+
+@pytest.fixture
+def mirror(
+    sandbox: Sandbox, warehouse: Engine, tmp_path: Path, client_settings: ClientSettings
+) -> Mirror:
+    """An empty mirror."""
+    return Mirror(sandbox, warehouse, tmp_path, client_settings)
 
 
 Extract = Callable[..., dict[str, Any]]

@@ -19,6 +19,7 @@ from bms_flows.rebuild import rebuild
 from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
+from tests.support.sql import execute, fetch
 
 Extract = Callable[..., dict[str, Any]]
 MARCH = ("2026-03-01", "2026-03-31")
@@ -26,11 +27,10 @@ TABLES = ("client_invoice", "client_invoice_version", "client_invoice_day", "con
 
 
 def content(warehouse: Engine) -> dict[str, list[Any]]:
-    with warehouse.connect() as connection:
-        return {
-            table: list(connection.execute(text(f"select * from bms.{table} order by 1, 2, 3")))
-            for table in TABLES
-        }
+    return {
+        table: list(fetch(warehouse, f"select * from bms.{table} order by 1, 2, 3"))
+        for table in TABLES
+    }
 
 
 @pytest.fixture
@@ -47,8 +47,7 @@ def history(sandbox: Sandbox, extract: Extract) -> None:
 @pytest.mark.usefixtures("history")
 def test_a_rebuild_gives_the_same_tables(warehouse: Engine, tmp_path: Path) -> None:
     before = content(warehouse)
-    with warehouse.begin() as connection:
-        connection.execute(text("update bms.client_invoice set client_name = 'damaged'"))
+    execute(warehouse, "update bms.client_invoice set client_name = 'damaged'")
     made = rebuild(warehouse, UPath(tmp_path))
     assert made.steps == 3
     assert made.before != made.after
@@ -99,11 +98,8 @@ def test_wrong_worker_clocks_do_not_change_the_order_of_steps(
 
 
 def days(warehouse: Engine) -> list[Any]:
-    with warehouse.connect() as connection:
-        rows = "select id_invoice, _version, _day, (created_on at time zone 'Europe/Paris')::date"
-        return list(
-            connection.execute(text(f"{rows} from bms.client_invoice_version order by 1, 2"))
-        )
+    rows = "select id_invoice, _version, _day, (created_on at time zone 'Europe/Paris')::date"
+    return list(fetch(warehouse, f"{rows} from bms.client_invoice_version order by 1, 2"))
 
 
 def test_a_rebuild_keeps_the_range_date_of_each_step(
@@ -152,12 +148,10 @@ def test_a_missing_response_whose_days_a_later_step_read_is_skipped(
     (gone,) = (tmp_path / "raw").rglob("step-1-*")
     shutil.rmtree(gone)
     current = "select id_invoice, _row_hash, _missing_since from bms.client_invoice order by 1"
-    with warehouse.connect() as connection:
-        before = connection.execute(text(current)).all()
+    before = fetch(warehouse, current)
     assert main(["rebuild", "--url", warehouse_uri, "--data-root", str(tmp_path)]) == 0
     assert "1 steps have no stored responses any more" in capsys.readouterr().out
-    with warehouse.connect() as connection:
-        after = connection.execute(text(current)).all()
+    after = fetch(warehouse, current)
     deleted = {row.id_invoice for row in before if row[2]}
     assert after == [row for row in before if row.id_invoice not in deleted]
 
@@ -170,12 +164,10 @@ def test_a_rebuild_keeps_the_quarantine_of_held_days(
         sandbox.edit_invoice(1, row["id_invoice"], invoice_subject="a\0b")
     with pytest.raises(LoadHeld):
         extract(*MARCH)
-    with warehouse.connect() as connection:
-        before = connection.execute(text("select * from bms.quarantine order by row_key")).all()
+    before = fetch(warehouse, "select * from bms.quarantine order by row_key")
     assert before
     rebuild(warehouse, UPath(tmp_path))
-    with warehouse.connect() as connection:
-        after = connection.execute(text("select * from bms.quarantine order by row_key")).all()
+    after = fetch(warehouse, "select * from bms.quarantine order by row_key")
     assert after == before
 
 
@@ -216,9 +208,8 @@ def test_a_step_number_of_a_lost_warehouse_shares_no_files(
 ) -> None:
     """The data root has files of a step run of entity 1, whose warehouse was lost."""
     extract("2026-03-01", "2026-03-10")
-    with warehouse.begin() as connection:
-        for table in ("step_run", "client_invoice", "client_invoice_day"):
-            connection.execute(text(f"truncate bms.{table} restart identity cascade"))
+    for table in ("step_run", "client_invoice", "client_invoice_day"):
+        execute(warehouse, f"truncate bms.{table} restart identity cascade")
     extract("2026-03-01", "2026-03-10", id_entity=2)
     before = content(warehouse)
     assert {row.id_entity for row in before["client_invoice"]} == {2}

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, text
 
-from bms.settings import ClientSettings
 from bms_flows.mirror.resource import RunOptions
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.conftest import Extract
 from tests.bms_flows.invoices.listed import Company, invoice
 from tests.bms_flows.mirror.environment import Mirror
+from tests.support.sql import fetch
 
 PROJECT = Path(__file__).parents[2]
 RECIPE = re.compile(r"```sql\n((?:--|select|with).*?)```\n+```text\n(.*?)```", re.DOTALL)
@@ -35,14 +35,9 @@ def shown(connection: Connection, query: str) -> str:
 
 
 def test_every_query_of_the_documentation_returns_its_printed_result(
-    warehouse: Engine,
-    sandbox: Sandbox,
-    client_settings: ClientSettings,
-    extract: Extract,
-    tmp_path: Path,
+    warehouse: Engine, sandbox: Sandbox, extract: Extract, mirror: Mirror
 ) -> None:
     extract("2026-01-01", "2026-03-31")
-    mirror = Mirror(warehouse, tmp_path, client_settings)
     mirror.run("contact", page_size=100, asked=RunOptions(details=False))
     with warehouse.begin() as connection:
         connection.exec_driver_sql(BACKDATE)
@@ -98,8 +93,7 @@ def test_the_recipe_of_fresh_data_shows_held_days_until_they_are_published(
     fresh = next(found[1] for found in RECIPE.finditer(page) if "'suspect'" in found[1])
 
     def states() -> list[tuple[str, date]]:
-        with company.warehouse.connect() as connection:
-            rows = connection.execute(text(fresh)).all()
+        rows = fetch(company.warehouse, fresh)
         return [(row.state, row.window_start) for row in rows]
 
     company.service.rows = [invoice(1, day, total_vat=7), invoice(2, other)]

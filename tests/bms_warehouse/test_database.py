@@ -16,6 +16,7 @@ from bms_warehouse import database, loads, migration
 from bms_warehouse.errors import EncodingUnsupported
 from bms_warehouse.resources import RESOURCES
 from bms_warehouse.tables import METADATA, PRIVATE_METADATA, VIEWS
+from tests.support.sql import scalar, scalars
 
 CATALOG = text("""
     with ours as (
@@ -118,24 +119,21 @@ def test_repeated_migration_changes_nothing(warehouse: Engine) -> None:
 
 
 def test_every_table_view_and_column_has_a_comment(warehouse: Engine) -> None:
-    with warehouse.connect() as connection:
-        uncommented = connection.scalars(
-            text(
-                """
-                select c.relname || coalesce('.' || a.attname, '')
-                from pg_class c
-                left join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not attisdropped
-                where c.relnamespace::regnamespace::text in ('bms', 'bms_private') and c.relkind in ('r', 'v', 'p')
-                  and (obj_description(c.oid) is null or col_description(c.oid, a.attnum) is null)
-                """
-            )
-        ).all()
+    uncommented = scalars(
+        warehouse,
+        """
+            select c.relname || coalesce('.' || a.attname, '')
+            from pg_class c
+            left join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not attisdropped
+            where c.relnamespace::regnamespace::text in ('bms', 'bms_private') and c.relkind in ('r', 'v', 'p')
+              and (obj_description(c.oid) is null or col_description(c.oid, a.attnum) is null)
+            """,
+    )
     assert uncommented == []
 
 
 def test_sessions_use_utc(warehouse: Engine) -> None:
-    with warehouse.connect() as connection:
-        assert connection.scalar(text("show timezone")) == "UTC"
+    assert scalar(warehouse, "show timezone") == "UTC"
 
 
 def test_a_session_of_a_dead_machine_ends_within_two_minutes(warehouse: Engine) -> None:
@@ -171,8 +169,7 @@ def test_settings_of_database_and_environment_change_no_row(
         assert connection.scalar(text("select value from t")) == row["value"]
         assert connection.scalar(text("show transaction_isolation")) == "read committed"
     engine.dispose()
-    with warehouse.connect() as connection:
-        assert connection.scalar(text("select field from t")) == row["field"]
+    assert scalar(warehouse, "select field from t") == row["field"]
 
 
 def test_a_commit_survives_a_crash_whatever_database_and_address_set(
@@ -183,8 +180,7 @@ def test_a_commit_survives_a_crash_whatever_database_and_address_set(
         connection.execute(text(f"alter database {name} set synchronous_commit = 'off'"))
     given = make_url(warehouse_uri).update_query_dict({"options": "-c synchronous_commit=off"})
     engine = database.connect(given.render_as_string(hide_password=False))
-    with engine.connect() as connection:
-        assert connection.scalar(text("show synchronous_commit")) == "on"
+    assert scalar(engine, "show synchronous_commit") == "on"
     engine.dispose()
 
 

@@ -17,6 +17,7 @@ from bms_warehouse.loads import driver
 from bms_warehouse.tables import client_invoice, code_name
 from stack.processes import until
 from tests.support.patience import LONG_S
+from tests.support.sql import scalar
 
 CANARY = "Zoé Canari"
 
@@ -93,8 +94,7 @@ def test_a_broken_connection_is_retriable(warehouse: Engine) -> None:
     with pytest.raises(WarehouseError) as broken, warehouse.begin() as connection:
         connection.execute(text("select pg_terminate_backend(pg_backend_pid())"))
     assert broken.value.retriable
-    with warehouse.connect() as connection:
-        assert connection.scalar(text("select 1")) == 1
+    assert scalar(warehouse, "select 1") == 1
 
 
 def test_a_connection_that_ends_without_a_reason_is_lost_and_retriable(

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
-from sqlalchemy import make_url, text
+from sqlalchemy import make_url
 
 from bms_warehouse import database
 from bms_warehouse.errors import PoolerFound
+from tests.support.sql import scalar
 
 Startup = Callable[[dict[str, str]], dict[str, str] | bytes]
 
@@ -102,15 +103,13 @@ def test_a_pooler_is_refused_with_reason_and_remedy(warehouse_uri: str, startup:
 def test_a_proxy_that_opens_a_session_for_each_client_is_accepted(warehouse_uri: str) -> None:
     with proxy(warehouse_uri, forward) as uri:
         engine = database.connect(uri)
-        with engine.connect() as connection:
-            assert connection.scalar(text("show timezone")) == "UTC"
+        assert scalar(engine, "show timezone") == "UTC"
         engine.dispose()
 
 
 def test_options_of_the_address_are_kept(warehouse_uri: str) -> None:
     url = make_url(warehouse_uri).update_query_dict({"options": "-c statement_timeout=7s"})
     engine = database.connect(url.render_as_string(hide_password=False))
-    with engine.connect() as connection:
-        assert connection.scalar(text("show statement_timeout")) == "7s"
-        assert connection.scalar(text("show timezone")) == "UTC"
+    assert scalar(engine, "show statement_timeout") == "7s"
+    assert scalar(engine, "show timezone") == "UTC"
     engine.dispose()

@@ -110,3 +110,15 @@ def scheduler_again(stack: Running) -> Iterator[None]:
     finally:
         again.terminate()
         again.wait()
+
+
+@contextmanager
+def unpaused(stack: Running, *dags: str) -> Iterator[Airflow]:
+    """Yield a client of the API while DAGs are unpaused."""
+    api = Airflow(stack)
+    for dag in dags:
+        api.pause(dag, paused=False)
+    yield api
+    for dag in dags:
+        api.pause(dag, paused=True)
+    api.close()

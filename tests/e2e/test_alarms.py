@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.e2e.airflow_api import DONE, Airflow, unpaused, until
 from tests.listeners import Webhook, webhook
 from tests.support.patience import LONG_S
 
@@ -15,11 +15,8 @@ DAG, WATCHDOG = "contact_sync", "freshness_watchdog"
 
 @pytest.fixture
 def airflow(stack: Running) -> Iterator[Airflow]:
-    api = Airflow(stack)
-    api.pause(DAG, paused=False)
-    yield api
-    api.pause(DAG, paused=True)
-    api.close()
+    with unpaused(stack, DAG) as api:
+        yield api
 
 
 @pytest.fixture

@@ -9,16 +9,15 @@ import psycopg
 import pytest
 
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.e2e.airflow_api import DONE, Airflow, unpaused, until
 
 pytestmark = pytest.mark.prove
 
 
 @pytest.fixture(scope="module")
 def airflow(stack: Running) -> Iterator[Airflow]:
-    api = Airflow(stack)
-    yield api
-    api.close()
+    with unpaused(stack) as api:
+        yield api
 
 
 @pytest.fixture(scope="module", autouse=True)

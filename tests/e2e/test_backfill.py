@@ -18,7 +18,7 @@ from bms_flows.invoices.units import Unit
 from bms_flows.runtime.windows import Window
 from bms_warehouse import database
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.e2e.airflow_api import DONE, Airflow, unpaused, until
 
 DAG, DROPS = "invoice_extraction", "employee_onboarding"
 DAGS = (DAG, DROPS, "inbox_dispatch")
@@ -35,13 +35,8 @@ pytestmark = [pytest.mark.prove, pytest.mark.timeout(3000)]
 
 @pytest.fixture(scope="module")
 def airflow(stack: Running) -> Iterator[Airflow]:
-    api = Airflow(stack)
-    for dag in DAGS:
-        api.pause(dag, paused=False)
-    yield api
-    for dag in DAGS:
-        api.pause(dag, paused=True)
-    api.close()
+    with unpaused(stack, *DAGS) as api:
+        yield api
 
 
 class Backfill:

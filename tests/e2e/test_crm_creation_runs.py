@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.e2e.airflow_api import DONE, Airflow, unpaused, until
 from tests.e2e.canaries import stored_in_airflow
 
 FLOWS = {"contacts": "contact_creation", "consultants": "consultant_creation"}
@@ -32,13 +32,8 @@ pytestmark = pytest.mark.prove
 
 @pytest.fixture(scope="module")
 def airflow(stack: Running) -> Iterator[Airflow]:
-    api = Airflow(stack)
-    for dag in (DISPATCH, *FLOWS.values()):
-        api.pause(dag, paused=False)
-    yield api
-    for dag in (DISPATCH, *FLOWS.values()):
-        api.pause(dag, paused=True)
-    api.close()
+    with unpaused(stack, DISPATCH, *FLOWS.values()) as api:
+        yield api
 
 
 class Drops:

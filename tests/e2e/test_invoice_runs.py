@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.e2e.airflow_api import DONE, Airflow, unpaused, until
 
 DAG = "invoice_extraction"
 PARIS = ZoneInfo("Europe/Paris")
@@ -33,11 +33,8 @@ def command(stack: Running, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def airflow(stack: Running) -> Iterator[Airflow]:
-    api = Airflow(stack)
-    api.pause(DAG, paused=False)
-    yield api
-    api.pause(DAG, paused=True)
-    api.close()
+    with unpaused(stack, DAG) as api:
+        yield api
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from bms_sandbox.dialect import Dialect
 from bms_sandbox.serve import Sandbox
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.e2e.airflow_api import DONE, Airflow, unpaused, until
 from tests.e2e.canaries import PLANTED, drop, sandbox_of, secrets_of, stored_in_airflow
 
 DAG = "employee_onboarding"
@@ -24,13 +24,8 @@ pytestmark = pytest.mark.prove
 
 @pytest.fixture(scope="module")
 def airflow(stack: Running) -> Iterator[Airflow]:
-    api = Airflow(stack)
-    for dag in (DAG, "inbox_dispatch"):
-        api.pause(dag, paused=False)
-    yield api
-    for dag in (DAG, "inbox_dispatch"):
-        api.pause(dag, paused=True)
-    api.close()
+    with unpaused(stack, DAG, "inbox_dispatch") as api:
+        yield api
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.e2e.airflow_api import DONE, Airflow, unpaused, until
 from tests.e2e.canaries import stored_in_airflow
 
 DAG = "employee_onboarding"
@@ -41,13 +41,8 @@ ANSWERS = {"approved": "Approuver", "rejected": "Rejeter"}
 
 @pytest.fixture(scope="module")
 def airflow(stack: Running) -> Iterator[Airflow]:
-    api = Airflow(stack)
-    for dag in (DAG, "inbox_dispatch"):
-        api.pause(dag, paused=False)
-    yield api
-    for dag in (DAG, "inbox_dispatch"):
-        api.pause(dag, paused=True)
-    api.close()
+    with unpaused(stack, DAG, "inbox_dispatch") as api:
+        yield api
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """Results of one flow that was disturbed at many points."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from bms_sandbox.serve import Sandbox
@@ -50,6 +50,8 @@ class Story:
             self.found(point, ground_truth.stuck(connection))
         engine.dispose()
 
-    def __str__(self) -> str:
+    def report(self, figure: Callable[[str], None]) -> None:
+        """Show the figures; fail if anything is wrong."""
         ends = ", ".join(f"{count} {name}" for name, count in sorted(self.endings.items()))
-        return f"{self.what}: {self.endings.total()} times; {ends}; {len(self.wrong)} wrong"
+        figure(f"{self.what}: {self.endings.total()} times; {ends}; {len(self.wrong)} wrong")
+        assert self.wrong == []

@@ -99,8 +99,7 @@ def test_an_extraction(
         if killing.read_state(uri) != killing.will_be:
             story.found(point, ["the next run ended with another table"])
         here.drop(uri)
-    figure(str(story))
-    assert story.wrong == []
+    story.report(figure)
 
 
 @pytest.mark.parametrize("seconds", JUMPS)
@@ -119,8 +118,7 @@ def test_a_sync_of_contacts(
             sandbox.edit("contacts", row["id"], notes=f"{seconds} {point}")
         story.synced(point, flow, sandbox)
         here.drop(uri)
-    figure(str(story))
-    assert story.wrong == []
+    story.report(figure)
 
 
 @pytest.mark.parametrize("seconds", JUMPS)
@@ -137,8 +135,7 @@ def test_a_drop_being_created(
         codes = [flows.finished(Creation(run))[-1].code]
         story.found(step, grid.wrong(sandbox, run, KEYS, codes))
         here.drop(run.warehouse)
-    figure(str(story))
-    assert story.wrong == []
+    story.report(figure)
 
 
 def test_leased_days_are_not_taken_over_by_a_fast_clock(

@@ -61,8 +61,7 @@ def test_an_extraction(
         )
         story.extracted(point, killing, flow)
         here.drop(uri)
-    figure(str(story))
-    assert story.wrong == []
+    story.report(figure)
 
 
 def test_a_sync_of_contacts(
@@ -76,8 +75,7 @@ def test_a_sync_of_contacts(
         story.took(point, disturbed(here, flow, point, turn))
         story.synced(point, flow, sandbox)
         here.drop(uri)
-    figure(str(story))
-    assert story.wrong == []
+    story.report(figure)
 
 
 def test_a_drop_being_created(
@@ -92,5 +90,4 @@ def test_a_drop_being_created(
         codes = [endings[-1].code]
         story.found(step, grid.wrong(sandbox, run, KEYS, codes))
         here.drop(run.warehouse)
-    figure(str(story))
-    assert story.wrong == []
+    story.report(figure)

@@ -81,8 +81,7 @@ def test_extraction_without_disk_space(
         full(story, point, flows.run(flow, point, fill_disk), root)
         story.extracted(point, killing, flow)
         here.drop(uri)
-    figure(str(story))
-    assert story.wrong == []
+    story.report(figure)
 
 
 def test_sync_without_disk_space(
@@ -96,8 +95,7 @@ def test_sync_without_disk_space(
         full(story, point, flows.run(flow, point, fill_disk), root)
         story.synced(point, flow, sandbox)
         here.drop(uri)
-    figure(str(story))
-    assert story.wrong == []
+    story.report(figure)
 
 
 def test_reports_without_disk_space(drop: Drop, tmp_path: Path, figure: Figure) -> None:
@@ -120,8 +118,7 @@ def test_reports_without_disk_space(drop: Drop, tmp_path: Path, figure: Figure) 
         flows.well(Reporting(run, str(root)))
         if {each.name: each.read_bytes() for each in root.iterdir()} != whole:
             story.found(point, ["the next run wrote another report"])
-    figure(str(story))
-    assert story.wrong == []
+    story.report(figure)
 
 
 @contextmanager
@@ -153,8 +150,7 @@ def test_a_disk_that_is_really_full(
         if left not in (killing.was, killing.will_be) or killing.read_state(uri) != killing.will_be:
             story.found(size, ["another table"])
         here.drop(uri)
-    figure(str(story))
-    assert story.wrong == []
+    story.report(figure)
     assert any("DiskFull" in each for each in story.endings)
 
 
@@ -179,8 +175,7 @@ def test_postgresql_without_space_for_its_tables(
             story.extracted(room, killing, flow)
             here.drop(uri)
         here.off_disk(tables)
-    figure(str(story))
-    assert story.wrong == []
+    story.report(figure)
     assert any("DiskFull" in each for each in story.endings)
 
 

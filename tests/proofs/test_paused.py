@@ -70,8 +70,7 @@ def test_an_extraction_publishes_nothing_after_its_lease_was_taken_over(
             story.found(point, ground_truth.stuck(connection))
         engine.dispose()
         here.drop(uri)
-    figure(str(story))
-    assert story.wrong == []
+    story.report(figure)
 
 
 def test_a_creation_creates_no_duplicate(
@@ -90,5 +89,4 @@ def test_a_creation_creates_no_duplicate(
             story.took(step, process.ended())
         story.found(step, grid.wrong(sandbox, run, KEYS, [0]))
         here.drop(run.warehouse)
-    figure(str(story))
-    assert story.wrong == []
+    story.report(figure)

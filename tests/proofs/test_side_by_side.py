@@ -39,8 +39,7 @@ def test_the_same_days(
             story.found(number, ["another table"])
         story.found(number, left_open(uri))
         here.drop(uri)
-    figure(str(story))
-    assert story.wrong == []
+    story.report(figure)
 
 
 def test_the_same_mirror(
@@ -65,8 +64,7 @@ def test_the_same_mirror(
             story.found(number, ground_truth.contacts(connection, sandbox))
             story.found(number, ground_truth.stuck(connection))
         engine.dispose()
-    figure(str(story))
-    assert story.wrong == []
+    story.report(figure)
 
 
 def test_the_same_drop(here: WarehouseServer, sandbox: Sandbox, drop: Drop, figure: Figure) -> None:
@@ -82,8 +80,7 @@ def test_the_same_drop(here: WarehouseServer, sandbox: Sandbox, drop: Drop, figu
         made = Counter(sandbox.truth()["faults"])
         story.found(number, [] if made["commit_then_lose_reply"] else ["the fault never struck"])
         here.drop(run.warehouse)
-    figure(str(story))
-    assert story.wrong == []
+    story.report(figure)
 
 
 def left_open(uri: str) -> list[str]:

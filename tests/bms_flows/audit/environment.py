@@ -4,22 +4,22 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 from upath import UPath
 
 from bms.client import Client
 from bms.counters import Counters
-from bms.settings import ClientSettings
 from bms_flows.audit.run import audit
 from bms_flows.audit.settings import AuditSettings
 from bms_flows.monitoring import alarms
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
+from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.environment import Mirror
+from tests.support import sql
 
 TODAY = date(2026, 3, 31)
 
@@ -28,16 +28,23 @@ TODAY = date(2026, 3, 31)
 class Auditor:
     """Runs loads and audits of one warehouse and one service."""
 
-    warehouse: Engine
-    data_root: Path
-    client_settings: ClientSettings
-    extract: Callable[..., dict[str, Any]]
     mirror: Mirror
+    extract: Callable[..., dict[str, Any]]
     window: Window = field(default_factory=lambda: Window(date(2026, 3, 1), date(2026, 3, 30)))
     settings: AuditSettings = field(default_factory=AuditSettings)
     counters: Counters = field(default_factory=Counters)
     today: date = TODAY
     runs: int = 0
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """The service."""
+        return self.mirror.sandbox
+
+    @property
+    def warehouse(self) -> Engine:
+        """The warehouse."""
+        return self.mirror.warehouse
 
     def load(self) -> None:
         """Run all flows for the window and the lists."""
@@ -50,12 +57,8 @@ class Auditor:
             self.mirror.run(name, page_size=100)
         self.mirror.run("employee", id_entity=1)
         # In tests, mirror flows are named after their resource.
-        with self.warehouse.begin() as connection:
-            connection.execute(
-                text(
-                    "update bms.step_run set flow = 'employee_directory' where flow = 'employee_sync'"
-                )
-            )
+        named = "update bms.step_run set flow = 'employee_directory' where flow = 'employee_sync'"
+        self.execute(named)
 
     def run_in_turn(self, entities: Sequence[int] = (1,), **client: Any) -> dict[str, Any]:
         """Run today's audit, then advance to the next day."""
@@ -71,10 +74,10 @@ class Auditor:
         self.runs += 1
         self.counters = Counters()
         step = Step("reconciliation", f"audit {self.runs}", "audit")
-        flow = FlowContext(self.warehouse, UPath(self.data_root), self.settings)
+        flow = FlowContext(self.warehouse, UPath(self.mirror.data_root), self.settings)
 
         async def once() -> dict[str, Any]:
-            settings = replace(self.client_settings, **client)
+            settings = replace(self.mirror.client_settings, **client)
             async with Client(settings, counters=self.counters) as opened:
                 return await audit(
                     opened,
@@ -137,10 +140,8 @@ class Auditor:
 
     def query(self, statement: str) -> list[Any]:
         """Return the rows of a query."""
-        with self.warehouse.connect() as connection:
-            return [tuple(row) for row in connection.execute(text(statement))]
+        return [tuple(row) for row in sql.fetch(self.warehouse, statement)]
 
     def execute(self, statement: str) -> None:
         """Change rows of the warehouse directly."""
-        with self.warehouse.begin() as connection:
-            connection.execute(text(statement))
+        sql.execute(self.warehouse, statement)

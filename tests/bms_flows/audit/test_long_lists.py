@@ -34,9 +34,7 @@ def audit(auditor: Auditor) -> None:
     auditor.run_in_turn(page_size=PAGE)
 
 
-def test_an_alarm_stays_open_while_only_other_parts_are_reconciled(
-    sandbox: Sandbox, auditor: Auditor
-) -> None:
+def test_an_alarm_stays_open_while_only_other_parts_are_reconciled(auditor: Auditor) -> None:
     auditor.execute("update bms.contact set city = 'Ailleurs' where id = 1003")
     for _ in range(PARTS):
         audit(auditor)
@@ -46,7 +44,7 @@ def test_an_alarm_stays_open_while_only_other_parts_are_reconciled(
     for _ in range(PARTS):
         audit(auditor)
         assert auditor.ringing() == {"reconciliation contact"}
-    true = next(row for row in sandbox.rows("contacts") if row["id"] == 1003)
+    true = next(row for row in auditor.sandbox.rows("contacts") if row["id"] == 1003)
     auditor.execute(f"update bms.contact set city = '{true['city']}' where id = 1003")
     auditor.run_in_turn(page_size=PAGE)
     auditor.run_in_turn(page_size=PAGE)
@@ -94,11 +92,9 @@ def test_a_cycle_beyond_the_limit_raises_an_alarm(
     assert auditor.ringing() == set()
 
 
-def test_a_detail_that_differs_is_read_again_until_it_agrees(
-    sandbox: Sandbox, auditor: Auditor
-) -> None:
+def test_a_detail_that_differs_is_read_again_until_it_agrees(auditor: Auditor) -> None:
     """Each sample of details contains other rows."""
-    sandbox.set_fault("stale_detail", operation="read_contact", count=2)
+    auditor.sandbox.set_fault("stale_detail", operation="read_contact", count=2)
     auditor.run_in_turn(page_size=PAGE)
     (rows,) = auditor.query("select rows from bms.reconciliation where found <> '{}'")
     assert rows
@@ -110,24 +106,22 @@ def test_a_detail_that_differs_is_read_again_until_it_agrees(
 
 
 def test_the_alarm_of_moved_rows_stays_open_until_their_new_part_is_compared(
-    sandbox: Sandbox, auditor: Auditor
+    auditor: Auditor,
 ) -> None:
     auditor.execute("update bms.contact set city = 'Ailleurs' where id = 1003")
     while not auditor.ringing():
         audit(auditor)
-    sandbox.set_dialect(list_order="id_desc")
+    auditor.sandbox.set_dialect(list_order="id_desc")
     for _ in range(PARTS):
         audit(auditor)
         assert auditor.ringing() == {"reconciliation contact"}
 
 
-def test_a_row_removed_from_service_and_mirror_closes_its_alarm(
-    sandbox: Sandbox, auditor: Auditor
-) -> None:
+def test_a_row_removed_from_service_and_mirror_closes_its_alarm(auditor: Auditor) -> None:
     auditor.execute("update bms.contact set city = 'Ailleurs' where id = 1003")
     while not auditor.ringing():
         audit(auditor)
-    sandbox.delete("contacts", 1003)
+    auditor.sandbox.delete("contacts", 1003)
     for _ in range(3):
         audit(auditor)
     assert auditor.ringing() == set()

@@ -50,11 +50,9 @@ BUGS: list[tuple[str, str, str, str]] = [
 ]
 
 
-def test_a_consistent_service_that_equals_the_warehouse_is_reconciled(
-    sandbox: Sandbox, auditor: Auditor
-) -> None:
+def test_a_consistent_service_that_equals_the_warehouse_is_reconciled(auditor: Auditor) -> None:
     auditor.window = WEEK
-    sandbox.fill(contacts=120)
+    auditor.sandbox.fill(contacts=120)
     auditor.load()
     found = auditor.run()
     assert auditor.found() == {}
@@ -70,17 +68,17 @@ def test_a_consistent_service_that_equals_the_warehouse_is_reconciled(
 
 @pytest.mark.parametrize(("bug", "operation", "resource", "code"), [BUGS[0], BUGS[5], *BUGS[7:10]])
 def test_contradictions_of_the_service_are_found(
-    sandbox: Sandbox, auditor: Auditor, bug: str, operation: str, resource: str, code: str
+    auditor: Auditor, bug: str, operation: str, resource: str, code: str
 ) -> None:
     auditor.window = Window(date(2026, 3, 16), date(2026, 3, 27))
-    sandbox.fill(contacts=120, employees=3)
-    sandbox.set_fault(bug, operation=operation)
+    auditor.sandbox.fill(contacts=120, employees=3)
+    auditor.sandbox.set_fault(bug, operation=operation)
     auditor.run()
     assert auditor.found()[resource][code] >= 1
     assert [*auditor.found()] == [resource]
     subject = f"reconciliation {resource}" + " 1" * (resource == "client_invoice")
     assert auditor.ringing() == {subject}
-    sandbox.clear_faults()
+    auditor.sandbox.clear_faults()
     auditor.run()
     assert (auditor.found(), auditor.ringing()) == ({}, set())
 
@@ -98,15 +96,13 @@ def test_changes_during_an_audit_are_no_faults(sandbox: Sandbox, auditor: Audito
     assert auditor.query(changed)[0][0] > 0
 
 
-def test_an_invoice_that_changed_after_its_load_is_no_fault(
-    sandbox: Sandbox, auditor: Auditor
-) -> None:
+def test_an_invoice_that_changed_after_its_load_is_no_fault(auditor: Auditor) -> None:
     auditor.window = WEEK
     auditor.load()
-    first, second = sandbox.invoices(1, WEEK.start, WEEK.end)[:2]
+    first, second = auditor.sandbox.invoices(1, WEEK.start, WEEK.end)[:2]
     for amount in ("1.00", "2.00"):
-        sandbox.pay(1, first["id_invoice"], amount)
-        sandbox.edit_invoice(1, second["id_invoice"], po_number=f"BC {amount}")
+        auditor.sandbox.pay(1, first["id_invoice"], amount)
+        auditor.sandbox.edit_invoice(1, second["id_invoice"], po_number=f"BC {amount}")
         auditor.run()
         assert auditor.found() == {}
         auditor.load()
@@ -114,12 +110,12 @@ def test_an_invoice_that_changed_after_its_load_is_no_fault(
     assert auditor.states() == {"reconciled": 7 + len(MIRRORED)}
 
 
-def test_a_wrong_invoice_is_reported_after_the_next_load_of_its_day(
-    sandbox: Sandbox, auditor: Auditor
-) -> None:
+def test_a_wrong_invoice_is_reported_after_the_next_load_of_its_day(auditor: Auditor) -> None:
     auditor.window = WEEK
     auditor.load()
-    cent, hour = (row["id_invoice"] for row in sandbox.invoices(1, WEEK.start, WEEK.end)[3:5])
+    cent, hour = (
+        row["id_invoice"] for row in auditor.sandbox.invoices(1, WEEK.start, WEEK.end)[3:5]
+    )
     table = "update bms.client_invoice set"
     auditor.execute(f"{table} total_due = total_due + 0.01 where id_invoice = {cent}")
     auditor.execute(f"{table} created_on = created_on + '1 hour' where id_invoice = {hour}")
@@ -131,11 +127,9 @@ def test_a_wrong_invoice_is_reported_after_the_next_load_of_its_day(
     assert auditor.ringing() == {"reconciliation client_invoice 1"}
 
 
-def test_a_wrong_mirror_row_is_reported_after_the_next_run_of_the_mirror(
-    sandbox: Sandbox, auditor: Auditor
-) -> None:
+def test_a_wrong_mirror_row_is_reported_after_the_next_run_of_the_mirror(auditor: Auditor) -> None:
     auditor.window = Window(WEEK.start, WEEK.start)
-    sandbox.fill(contacts=30, employees=4, consultants=4)
+    auditor.sandbox.fill(contacts=30, employees=4, consultants=4)
     auditor.load()
     auditor.execute("update bms.contact set city = 'Ailleurs' where id = 1003")
     auditor.run()
@@ -150,13 +144,11 @@ def test_a_wrong_mirror_row_is_reported_after_the_next_run_of_the_mirror(
     assert auditor.found() == {"contact": {"warehouse_differs": 1}}
 
 
-def test_a_row_known_to_be_missing_from_lists_is_no_fault(
-    sandbox: Sandbox, auditor: Auditor
-) -> None:
+def test_a_row_known_to_be_missing_from_lists_is_no_fault(auditor: Auditor) -> None:
     auditor.window = Window(WEEK.start, WEEK.start)
-    sandbox.fill(contacts=30, employees=4, consultants=4)
+    auditor.sandbox.fill(contacts=30, employees=4, consultants=4)
     auditor.load()
-    sandbox.delete("contacts", 1003)
+    auditor.sandbox.delete("contacts", 1003)
     auditor.execute("update bms.contact set _list_hash = null where id = 1003")
     auditor.run()
     auditor.read_lists()
@@ -176,14 +168,12 @@ def test_comparisons_beyond_the_request_budget_are_reported(auditor: Auditor) ->
     assert auditor.ringing() == set()
 
 
-def test_a_failed_comparison_keeps_the_result_of_an_earlier_audit(
-    sandbox: Sandbox, auditor: Auditor
-) -> None:
+def test_a_failed_comparison_keeps_the_result_of_an_earlier_audit(auditor: Auditor) -> None:
     auditor.window = WEEK
-    sandbox.fill(contacts=20, employees=3)
+    auditor.sandbox.fill(contacts=20, employees=3)
     auditor.run()
     words = auditor.query("select resource, day, state from bms.reconciliation order by 1, 2")
-    sandbox.set_fault("503", operation="list_client_invoices", retry_after=0)
+    auditor.sandbox.set_fault("503", operation="list_client_invoices", retry_after=0)
     with pytest.raises(ServiceUnavailable):
         auditor.run(attempts=1)
     assert auditor.query("select resource, day, state from bms.reconciliation order by 1, 2") == (
@@ -212,17 +202,16 @@ def test_results_contain_no_personal_data(sandbox: Sandbox, auditor: Auditor) ->
     assert "Ancienneville" not in texts
 
 
-def test_a_day_without_a_load_is_reported_until_it_is_loaded(
-    sandbox: Sandbox, auditor: Auditor
-) -> None:
+def test_a_day_without_a_load_is_reported_until_it_is_loaded(auditor: Auditor) -> None:
     """Only days between loaded days are reported; earlier and later days are not expected."""
-    sandbox.fill(contacts=20, employees=3)
+    auditor.sandbox.fill(contacts=20, employees=3)
     for day in (24, 27):
         auditor.window = Window(date(2026, 3, day), date(2026, 3, day))
         auditor.load()
     auditor.run(WEEK)
     counts = {
-        day: len(sandbox.invoices(1, day, day)) for day in (date(2026, 3, 25), date(2026, 3, 26))
+        day: len(auditor.sandbox.invoices(1, day, day))
+        for day in (date(2026, 3, 25), date(2026, 3, 26))
     }
     assert all(counts.values())
     words = "select day, found from bms.reconciliation where state = 'not_reconciled' order by day"
@@ -233,17 +222,15 @@ def test_a_day_without_a_load_is_reported_until_it_is_loaded(
     assert (auditor.query(words), auditor.ringing()) == ([], set())
 
 
-def test_missing_rows_are_pending_until_a_load_restores_them(
-    sandbox: Sandbox, auditor: Auditor
-) -> None:
+def test_missing_rows_are_pending_until_a_load_restores_them(auditor: Auditor) -> None:
     """Without a load in between, a new row looks the same."""
     auditor.window = WEEK
-    sandbox.fill(contacts=30, employees=3, consultants=4, flat=True, invoices_per_day=5)
+    auditor.sandbox.fill(contacts=30, employees=3, consultants=4, flat=True, invoices_per_day=5)
     auditor.load()
-    lost = [row["id_invoice"] for row in sandbox.invoices(1, WEEK.start, WEEK.end)][:13]
+    lost = [row["id_invoice"] for row in auditor.sandbox.invoices(1, WEEK.start, WEEK.end)][:13]
     auditor.execute(f"delete from bms.client_invoice where id_invoice in {(*lost,)}")
     auditor.execute("delete from bms.contact where id <= 1013")
-    days = {row["invoice_date"] for row in sandbox.invoices(1, WEEK.start, WEEK.end)[:13]}
+    days = {row["invoice_date"] for row in auditor.sandbox.invoices(1, WEEK.start, WEEK.end)[:13]}
     for _ in range(3):
         auditor.run()
         auditor.next_day()
@@ -273,14 +260,12 @@ def test_rows_that_changed_after_the_load_are_pending(sandbox: Sandbox, auditor:
     assert auditor.ringing() == set()
 
 
-def test_quarantined_rows_are_listed_and_other_absent_rows_are_missing(
-    sandbox: Sandbox, auditor: Auditor
-) -> None:
+def test_quarantined_rows_are_listed_and_other_absent_rows_are_missing(auditor: Auditor) -> None:
     auditor.window = WEEK
-    sandbox.fill(contacts=30, employees=3, consultants=4, flat=True, invoices_per_day=5)
-    invoice = sandbox.invoices(1, WEEK.start, WEEK.end)[0]
-    sandbox.edit_invoice(1, invoice["id_invoice"], currency="E\0R")
-    sandbox.edit("contacts", 1003, city="a\0b")
+    auditor.sandbox.fill(contacts=30, employees=3, consultants=4, flat=True, invoices_per_day=5)
+    invoice = auditor.sandbox.invoices(1, WEEK.start, WEEK.end)[0]
+    auditor.sandbox.edit_invoice(1, invoice["id_invoice"], currency="E\0R")
+    auditor.sandbox.edit("contacts", 1003, city="a\0b")
     auditor.load()
     auditor.run()
     named = ("pending", {"quarantined": 1})
@@ -307,11 +292,11 @@ def test_an_undecodable_detail_does_not_end_the_audit(sandbox: Sandbox, auditor:
 
 
 def test_forbidden_details_leave_the_list_and_the_other_details_compared(
-    sandbox: Sandbox, auditor: Auditor, monkeypatch: pytest.MonkeyPatch
+    auditor: Auditor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such as the details of confidential contacts."""
     auditor.window = Window(WEEK.start, WEEK.start)
-    sandbox.fill(contacts=12, employees=3, consultants=4)
+    auditor.sandbox.fill(contacts=12, employees=3, consultants=4)
     auditor.load()
     confidential, read = {1001, 1002, 1003, 1004, 1005, 1006}, set[Any]()
 
@@ -325,7 +310,7 @@ def test_forbidden_details_leave_the_list_and_the_other_details_compared(
 
     async def detail(usual: DetailOf, key: int) -> Any:
         if key in confidential:
-            sandbox.set_fault("gateway", "read_contact", status=403, seconds=0, count=1)
+            auditor.sandbox.set_fault("gateway", "read_contact", status=403, seconds=0, count=1)
         read.add(key)
         return await usual(key)
 
@@ -338,13 +323,13 @@ def test_forbidden_details_leave_the_list_and_the_other_details_compared(
 
 
 def test_a_list_without_details_is_compared_with_itself_and_the_mirror(
-    sandbox: Sandbox, auditor: Auditor, monkeypatch: pytest.MonkeyPatch
+    auditor: Auditor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(MIRRORED, "contact", mirrored(replace(CONTACT, has_detail=False)))
     auditor.window = Window(WEEK.start, WEEK.start)
-    sandbox.fill(contacts=3, employees=3, consultants=4)
+    auditor.sandbox.fill(contacts=3, employees=3, consultants=4)
     auditor.load()
-    sandbox.set_dialect(shown_forms=["read_contact.id=null"])  # unreadable, if requested
+    auditor.sandbox.set_dialect(shown_forms=["read_contact.id=null"])  # unreadable, if requested
     auditor.run()
     assert auditor.latest("contact") == ("reconciled", {})
     auditor.execute("update bms.contact set city = 'Ailleurs' where id = 1003")
@@ -352,13 +337,11 @@ def test_a_list_without_details_is_compared_with_itself_and_the_mirror(
     assert auditor.latest("contact")[1] == {"rows_differ": 1}
 
 
-def test_undecodable_rows_are_listed_while_they_are_in_quarantine(
-    sandbox: Sandbox, auditor: Auditor
-) -> None:
+def test_undecodable_rows_are_listed_while_they_are_in_quarantine(auditor: Auditor) -> None:
     auditor.window = Window(WEEK.start, WEEK.start)
-    sandbox.fill(contacts=30, employees=3, consultants=4, flat=True, invoices_per_day=5)
+    auditor.sandbox.fill(contacts=30, employees=3, consultants=4, flat=True, invoices_per_day=5)
     auditor.load()
-    sandbox.set_dialect(
+    auditor.sandbox.set_dialect(
         shown_forms=["list_client_invoices.total_vat=null", "list_contacts.id=null"]
     )
     with pytest.raises(LoadHeld):
@@ -375,10 +358,10 @@ def test_undecodable_rows_are_listed_while_they_are_in_quarantine(
 
 
 def test_employees_whom_the_list_of_another_entity_contains_too_are_not_missing(
-    sandbox: Sandbox, auditor: Auditor
+    auditor: Auditor,
 ) -> None:
     auditor.window = Window(WEEK.start, WEEK.start)
-    sandbox.fill(contacts=3, employees=3, consultants=4, flat=True, invoices_per_day=5)
+    auditor.sandbox.fill(contacts=3, employees=3, consultants=4, flat=True, invoices_per_day=5)
     auditor.load()
     auditor.execute("update bms.employee set _entity = 0")
     auditor.run()

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_flows.contract.finding import ContractFinding, Question
 from bms_flows.contract.ranges import END_DATE
 from bms_flows.contract.store import store
 from bms_flows.monitoring import alarms
 from bms_flows.runtime.step_log import Step
+from tests.support.sql import fetch
 
 STEP = Step("service_contract", "test", "probe")
 
@@ -21,13 +22,12 @@ def stored(
 
 
 def rows(engine: Engine) -> list[tuple[Any, ...]]:
-    with engine.connect() as connection:
-        return [
-            tuple(row)
-            for row in connection.execute(
-                text("select finding, state, value, step_run_id from bms.contract order by since")
-            )
-        ]
+    return [
+        tuple(row)
+        for row in fetch(
+            engine, "select finding, state, value, step_run_id from bms.contract order by since"
+        )
+    ]
 
 
 def open_alarms(engine: Engine) -> dict[str, str]:

@@ -1,11 +1,8 @@
 """Order of new records and of their `created_on`, observed by two loads of a mirror."""
 
-from pathlib import Path
-
 import pytest
 from sqlalchemy import Engine
 
-from bms.settings import ClientSettings
 from bms_flows.contract.visibility import ORDER, created_on_order
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.environment import Mirror
@@ -30,12 +27,10 @@ def test_the_probe_observes_whether_records_appear_in_the_order_of_created_on(
     value: str | None,
     advice: str | None,
     warehouse: Engine,
-    tmp_path: Path,
-    client_settings: ClientSettings,
     sandbox: Sandbox,
+    mirror: Mirror,
 ) -> None:
     sandbox.insert("contacts", last_name="Dupré", created_on="2031-05-04T10:00:00+00:00")
-    mirror = Mirror(warehouse, tmp_path, client_settings)
     mirror.run(page_size=100)
     for number, text in enumerate(created):
         sandbox.insert("contacts", last_name=f"Martin{number}", created_on=text)

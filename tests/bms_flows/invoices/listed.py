@@ -26,6 +26,8 @@ from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
+from bms_warehouse.queries import fingerprint
+from bms_warehouse.tables import client_invoice
 
 Row = dict[str, Any]
 
@@ -184,3 +186,9 @@ class Company:
 def days(first: date, count: int) -> list[date]:
     """Return `count` days from `first` on."""
     return [first + timedelta(days=n) for n in range(count)]
+
+
+def table_hash(warehouse: Engine) -> str:
+    """Return a digest of all invoices, whatever their order."""
+    with warehouse.connect() as connection:
+        return fingerprint(connection, client_invoice)

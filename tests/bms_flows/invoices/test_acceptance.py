@@ -20,6 +20,7 @@ from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
+from tests.support.sql import fetch, scalar, scalars
 
 Extract = Callable[..., dict[str, Any]]
 MARCH = ("2026-03-01", "2026-03-31")
@@ -51,26 +52,22 @@ def day_of(sandbox: Sandbox, id_invoice: int) -> date:
 
 
 def states(warehouse: Engine) -> list[str]:
-    with warehouse.connect() as connection:
-        return list(connection.scalars(text("select state from bms.step_run order by id")))
+    return list(scalars(warehouse, "select state from bms.step_run order by id"))
 
 
 def versions(warehouse: Engine) -> int:
-    with warehouse.connect() as connection:
-        return int(connection.scalar(text("select max(_version) from bms.client_invoice")) or 0)
+    return int(scalar(warehouse, "select max(_version) from bms.client_invoice") or 0)
 
 
 def quarantined(warehouse: Engine) -> dict[str, int]:
     """The rows in quarantine, each with the step that last saw it."""
-    with warehouse.connect() as connection:
-        rows = connection.execute(text("select row_key, step_run_id from bms.quarantine"))
-        return {row_key: step_run_id for row_key, step_run_id in rows}  # noqa: C416 - rows, which dict() doesn't take
+    rows = fetch(warehouse, "select row_key, step_run_id from bms.quarantine")
+    return {row_key: step_run_id for row_key, step_run_id in rows}  # noqa: C416 - rows, which dict() doesn't take
 
 
 def last(warehouse: Engine) -> int:
     """The number of the last step."""
-    with warehouse.connect() as connection:
-        return int(connection.scalar(text("select max(id) from bms.step_run")) or 0)
+    return int(scalar(warehouse, "select max(id) from bms.step_run") or 0)
 
 
 def accepted(warehouse: Engine, data_root: Path, unit: Unit) -> dict[str, Any] | None:
@@ -152,10 +149,9 @@ def test_an_older_response_does_not_replace_a_newer_one(
     assert len(units) == (2 if later == "suspect" else 1)
     for unit in reversed(units):  # tasks of one run keep no order
         accepted(warehouse, tmp_path, unit)
-    with warehouse.connect() as connection:
-        stored = connection.execute(text("select * from bms.client_invoice where _version > 1"))
-        subjects = {row.id_invoice: row.invoice_subject for row in stored}
-        read = connection.scalar(text("select count(*) from bms.client_invoice_day"))
+    stored = fetch(warehouse, "select * from bms.client_invoice where _version > 1")
+    subjects = {row.id_invoice: row.invoice_subject for row in stored}
+    read = scalar(warehouse, "select count(*) from bms.client_invoice_day")
     assert (subjects[alone], subjects[both]) == ("night 0", "night 1")
     assert read == 31
     assert held_loads(warehouse, [1]) == []

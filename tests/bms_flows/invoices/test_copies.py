@@ -12,6 +12,7 @@ from sqlalchemy import Engine, text
 
 from bms_flows.invoices.dedup import duplicate_rows
 from tests.bms_flows.invoices.listed import Company, invoice
+from tests.support.sql import fetch, scalars
 
 MONDAY, TUESDAY, FRIDAY = date(2026, 3, 2), date(2026, 3, 3), date(2026, 3, 6)
 DAYS = st.sampled_from([MONDAY, TUESDAY, None])
@@ -39,28 +40,25 @@ def test_the_copy_that_is_loaded_depends_on_content_alone(
 
 
 def stored(warehouse: Engine) -> dict[int, Any]:
-    with warehouse.connect() as connection:
-        rows = connection.execute(
-            text("select id_invoice, invoice_subject, _version from bms.client_invoice")
-        )
-        return {row.id_invoice: (row.invoice_subject, row._version) for row in rows}
+    rows = fetch(warehouse, "select id_invoice, invoice_subject, _version from bms.client_invoice")
+    return {row.id_invoice: (row.invoice_subject, row._version) for row in rows}
 
 
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_an_accepted_copy_is_not_held_again_whatever_the_order(
-    company: Company, warehouse: Engine, count: int
+    company: Company, count: int
 ) -> None:
     others = [invoice(n, FRIDAY) for n in range(10, 20)]
     copies = [invoice(1, MONDAY, invoice_subject=f"copy {n}") for n in range(count)]
     company.service.rows = [*others, *copies]
     company.service.order = random.Random(count)
     assert "duplicate_ids" in company.held(MONDAY, FRIDAY)
-    assert stored(warehouse).keys() == {*range(10, 20)}, "the other days are published"
+    assert stored(company.warehouse).keys() == {*range(10, 20)}, "the other days are published"
     company.accept()
-    chosen = stored(warehouse)[1]
+    chosen = stored(company.warehouse)[1]
     for _night in range(5):
         assert company.held(MONDAY, FRIDAY) == ""
-        assert stored(warehouse)[1] == chosen
+        assert stored(company.warehouse)[1] == chosen
     quarantined = next(copy for copy in copies if copy["invoice_subject"] != chosen[0])
     quarantined["total_due"] = 7
     assert "duplicate_ids" in company.held(MONDAY, FRIDAY), "what was accepted has changed"
@@ -78,20 +76,18 @@ def test_copies_of_two_days_are_held_once(company: Company, warehouse: Engine) -
         assert connection.scalar(missing) == 0
 
 
-def test_an_unreadable_copy_does_not_keep_a_good_one_out(
-    company: Company, warehouse: Engine
-) -> None:
+def test_an_unreadable_copy_does_not_keep_a_good_one_out(company: Company) -> None:
     for first, second in (("a\0b", "good"), ("good", "a\0b")):
         company.service.rows = [
             invoice(1, MONDAY, invoice_subject=first),
             invoice(1, MONDAY, invoice_subject=second),
         ]
         assert company.held(MONDAY) == ""
-        assert stored(warehouse) == {1: ("good", 1)}
+        assert stored(company.warehouse) == {1: ("good", 1)}
 
 
 def test_every_unreadable_row_of_an_identifier_is_covered_by_an_acceptance(
-    company: Company, warehouse: Engine
+    company: Company,
 ) -> None:
     """Each row has another reason code."""
     bad: list[dict[str, Any]] = [
@@ -105,20 +101,17 @@ def test_every_unreadable_row_of_an_identifier_is_covered_by_an_acceptance(
     company.accept()
     for _night in range(3):
         assert company.held(MONDAY) == ""
-    with warehouse.connect() as connection:
-        codes = connection.scalars(text("select code from bms.quarantine")).all()
+    codes = scalars(company.warehouse, "select code from bms.quarantine")
     assert sorted(codes) == ["bad_amount", "bad_date", "bad_text"]
 
 
-def test_an_accepted_invoice_without_a_day_is_not_held_again(
-    company: Company, warehouse: Engine
-) -> None:
+def test_an_accepted_invoice_without_a_day_is_not_held_again(company: Company) -> None:
     """The service lists it whatever days are asked for."""
     company.service.rows = [invoice(1, None), invoice(2, TUESDAY)]
     assert "outside_window" in company.held(MONDAY, FRIDAY)
-    assert stored(warehouse) == {}
+    assert stored(company.warehouse) == {}
     company.accept()
-    assert stored(warehouse).keys() == {1, 2}
+    assert stored(company.warehouse).keys() == {1, 2}
     for _night in range(2):
         assert company.held(MONDAY, FRIDAY) == ""
     assert company.held(TUESDAY, FRIDAY) == ""
@@ -126,11 +119,9 @@ def test_an_accepted_invoice_without_a_day_is_not_held_again(
     assert "outside_window" in company.held(MONDAY, FRIDAY)
 
 
-def test_an_invoice_without_a_day_in_many_responses_is_held_once(
-    company: Company, warehouse: Engine
-) -> None:
+def test_an_invoice_without_a_day_in_many_responses_is_held_once(company: Company) -> None:
     company.service.rows = [invoice(1, None), invoice(2, TUESDAY)]
     assert company.held(date(2026, 2, 1), date(2026, 3, 31))
     company.accept()
     assert company.held(date(2026, 2, 1), date(2026, 3, 31)) == ""
-    assert stored(warehouse).keys() == {1, 2}
+    assert stored(company.warehouse).keys() == {1, 2}

@@ -10,6 +10,7 @@ from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
 from tests.bms_flows.invoices.listed import Company, days, invoice
 from tests.support.days import today
+from tests.support.sql import execute
 
 PER_DAY = 20
 
@@ -38,10 +39,9 @@ def aged(warehouse: Engine, number: int) -> None:
         "client_invoice_day": ("read_at", "changed_at"),
         "client_invoice_finding": ("attempted_at", "found_at"),
     }
-    with warehouse.begin() as connection:
-        for table, names in columns.items():
-            changes = ", ".join(f"{name} = {name} - interval '{number} days'" for name in names)
-            connection.execute(text(f"update bms.{table} set {changes}"))
+    for table, names in columns.items():
+        changes = ", ".join(f"{name} = {name} - interval '{number} days'" for name in names)
+        execute(warehouse, f"update bms.{table} set {changes}")
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from sqlalchemy import Engine
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.dialect import Dialect
 from bms_sandbox.serve import Sandbox
-from bms_warehouse.queries import fingerprint
-from bms_warehouse.tables import client_invoice
+from tests.bms_flows.invoices.listed import table_hash
+from tests.support.sql import execute
 
 Extract = Callable[..., dict[str, Any]]
 DAYS = ("2026-03-10", "2026-03-20")
@@ -82,15 +82,10 @@ IRRELEVANT = {
 
 
 def empty(warehouse: Engine) -> None:
-    with warehouse.begin() as connection:
-        connection.exec_driver_sql(
-            "truncate bms.client_invoice, bms.client_invoice_superseded, bms.client_invoice_day"
-        )
-
-
-def table_hash(warehouse: Engine) -> str:
-    with warehouse.connect() as connection:
-        return fingerprint(connection, client_invoice)
+    execute(
+        warehouse,
+        "truncate bms.client_invoice, bms.client_invoice_superseded, bms.client_invoice_day",
+    )
 
 
 @pytest.fixture(scope="session")

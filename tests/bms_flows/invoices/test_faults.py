@@ -4,14 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms.errors import BmsError
 from bms_sandbox.faults import KINDS
 from bms_sandbox.serve import Sandbox
 from bms_sandbox.wrong_responses import BUGS, CORRUPTIONS
-from bms_warehouse.queries import fingerprint
-from bms_warehouse.tables import client_invoice
+from tests.bms_flows.invoices.listed import table_hash
+from tests.support.sql import execute, scalar, scalars
 
 Extract = Callable[..., dict[str, Any]]
 DAYS = ("2026-03-10", "2026-03-20")
@@ -52,15 +52,10 @@ def test_every_fault_is_covered() -> None:
 
 
 def empty(warehouse: Engine) -> None:
-    with warehouse.begin() as connection:
-        connection.exec_driver_sql(
-            "truncate bms.client_invoice, bms.client_invoice_superseded, bms.client_invoice_day"
-        )
-
-
-def table_hash(warehouse: Engine) -> str:
-    with warehouse.connect() as connection:
-        return fingerprint(connection, client_invoice)
+    execute(
+        warehouse,
+        "truncate bms.client_invoice, bms.client_invoice_superseded, bms.client_invoice_day",
+    )
 
 
 @pytest.mark.parametrize("kind", READING)
@@ -85,9 +80,8 @@ def test_a_lasting_fault_is_red_and_publishes_nothing(
     with pytest.raises(BmsError):
         extract(*DAYS)
     assert sandbox.truth()["faults"][kind] > 0
-    with warehouse.connect() as connection:
-        assert connection.scalar(text("select count(*) from bms.client_invoice")) == 0
-        assert connection.scalars(text("select state from bms.step_run")).all() == ["failed"]
+    assert scalar(warehouse, "select count(*) from bms.client_invoice") == 0
+    assert scalars(warehouse, "select state from bms.step_run") == ["failed"]
 
 
 @pytest.mark.parametrize("kind", ["429", "503", "reset_after_read", "truncated_body"])

@@ -16,8 +16,7 @@ from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_sandbox.serve import Sandbox
-from bms_warehouse.queries import fingerprint
-from bms_warehouse.tables import client_invoice
+from tests.bms_flows.invoices.listed import table_hash
 
 Extract = Callable[..., dict[str, Any]]
 MARCH = ("2026-03-01", "2026-03-31")
@@ -28,11 +27,6 @@ def details(warehouse: Engine) -> dict[str, Any]:
     with warehouse.connect() as connection:
         query = text("select details from bms.step_run order by id desc limit 1")
         return dict(connection.execute(query).scalar_one())
-
-
-def table_hash(warehouse: Engine) -> str:
-    with warehouse.connect() as connection:
-        return fingerprint(connection, client_invoice)
 
 
 def accept(warehouse: Engine, data_root: Path) -> None:

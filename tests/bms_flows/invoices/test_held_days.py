@@ -15,6 +15,7 @@ from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY
 from bms_warehouse.queries import loads
 from tests.bms_flows.invoices.listed import Company, days, invoice
+from tests.support.sql import execute, fetch
 
 FIRST = date(2026, 1, 5)
 """A Monday."""
@@ -42,16 +43,12 @@ def quiet(company: Company) -> Company:
 
 
 def published(warehouse: Engine) -> dict[date, int]:
-    with warehouse.connect() as connection:
-        rows = connection.execute(
-            text("select _day, count(*) from bms.client_invoice group by 1 order by 1")
-        )
-        return {day: count for day, count in rows}  # noqa: C416 - rows, which dict() doesn't take
+    rows = fetch(warehouse, "select _day, count(*) from bms.client_invoice group by 1 order by 1")
+    return {day: count for day, count in rows}  # noqa: C416 - rows, which dict() doesn't take
 
 
 def steps(warehouse: Engine) -> list[Any]:
-    with warehouse.connect() as connection:
-        return list(connection.execute(text("select * from bms.step_run order by id")))
+    return list(fetch(warehouse, "select * from bms.step_run order by id"))
 
 
 def test_one_quiet_day_holds_itself_alone(quiet: Company, warehouse: Engine) -> None:
@@ -68,32 +65,27 @@ def test_one_quiet_day_holds_itself_alone(quiet: Company, warehouse: Engine) -> 
     assert unit.days == {QUIET}
 
 
-def test_nothing_is_lost_or_written_twice_by_publishing_in_part(
-    quiet: Company, warehouse: Engine
-) -> None:
+def test_nothing_is_lost_or_written_twice_by_publishing_in_part(quiet: Company) -> None:
     """The same rows, versions and days as by runs that never met the day."""
     quiet.held(FIRST + 21 * DAY, LAST)
-    with warehouse.connect() as connection:
+    with quiet.warehouse.connect() as connection:
         versions = text("select max(_version), count(*) from bms.client_invoice_version")
         highest, count = connection.execute(versions).one()
         days_read = text("select count(*) from bms.client_invoice_day")
         assert (highest, count) == (1, 50 * PER_DAY + 80)
         assert connection.scalar(days_read) == 70 + 4
-    made = rebuild(warehouse, UPath(quiet.data_root))
+    made = rebuild(quiet.warehouse, UPath(quiet.data_root))
     assert made.before == made.after
     (manifest,) = quiet.accept()
-    assert (manifest["inserted"], published(warehouse)[QUIET]) == (2, 2)
-    made = rebuild(warehouse, UPath(quiet.data_root))
+    assert (manifest["inserted"], published(quiet.warehouse)[QUIET]) == (2, 2)
+    made = rebuild(quiet.warehouse, UPath(quiet.data_root))
     assert made.before == made.after
 
 
 def test_a_flow_stays_fresh_while_a_day_is_held(quiet: Company, warehouse: Engine) -> None:
     quiet.held(QUIET, LAST)
-    with warehouse.begin() as connection:
-        # As if the company's day were the one after the last that was read.
-        connection.execute(
-            text("update bms.step_run set started_at = :at"), {"at": LAST + timedelta(days=1)}
-        )
+    # As if the company's day were the one after the last that was read.
+    execute(warehouse, "update bms.step_run set started_at = :at", at=LAST + timedelta(days=1))
     with warehouse.connect() as connection:
         [standing] = freshness.read_freshness(connection, FlowSettings())[
             "invoice_extraction"
@@ -106,50 +98,40 @@ def test_a_flow_stays_fresh_while_a_day_is_held(quiet: Company, warehouse: Engin
     assert (load["state"], load["rows_read"], load["inserted"]) == ("suspect", 82, 80)
 
 
-def test_a_flow_is_not_fresh_by_days_before_the_held_last_one(
-    company: Company, warehouse: Engine
-) -> None:
+def test_a_flow_is_not_fresh_by_days_before_the_held_last_one(company: Company) -> None:
     filled(company, FIRST, QUIET - DAY)
     company.read(FIRST, QUIET - 7 * DAY)
     filled(company, QUIET, QUIET, 2)
     assert company.held(QUIET - 6 * DAY, QUIET)
-    with warehouse.begin() as connection:
-        connection.execute(
-            text("update bms.step_run set started_at = :at"), {"at": QUIET + timedelta(days=1)}
-        )
-    with warehouse.connect() as connection:
+    execute(
+        company.warehouse, "update bms.step_run set started_at = :at", at=QUIET + timedelta(days=1)
+    )
+    with company.warehouse.connect() as connection:
         [standing] = freshness.read_freshness(connection, FlowSettings())[
             "invoice_extraction"
         ].entities
     assert (standing.state, standing.complete_at) == ("suspect", None)
 
 
-def test_a_later_try_of_the_task_takes_the_place_of_both_steps(
-    quiet: Company, warehouse: Engine
-) -> None:
+def test_a_later_try_of_the_task_takes_the_place_of_both_steps(quiet: Company) -> None:
     quiet.held(QUIET, LAST)
     filled(quiet, QUIET, QUIET)
     quiet.service.rows = [*{row["id_invoice"]: row for row in quiet.service.rows}.values()]
     quiet.number -= 1
     quiet.read(QUIET, LAST)
-    with warehouse.connect() as connection:
+    with quiet.warehouse.connect() as connection:
         shown = loads.latest(connection, {"invoice_extraction": "extract"}, 1)
     [load] = shown["invoice_extraction"]
     assert (load["state"], load["inserted"]) == ("complete", 20)
 
 
-def test_a_quiet_day_is_held_every_night_until_a_week_has_confirmed_it(
-    quiet: Company, warehouse: Engine
-) -> None:
+def test_a_quiet_day_is_held_every_night_until_a_week_has_confirmed_it(quiet: Company) -> None:
     for _night in range(3):
         assert "fewer_than_usual" in quiet.held(QUIET, LAST)
-    with warehouse.begin() as connection:
-        connection.execute(
-            text("update bms.step_run set started_at = started_at - interval '7 days'")
-        )
+    execute(quiet.warehouse, "update bms.step_run set started_at = started_at - interval '7 days'")
     assert quiet.held(QUIET, LAST) == ""
-    assert published(warehouse)[QUIET] == 2
-    assert held_loads(warehouse, [1]) == []
+    assert published(quiet.warehouse)[QUIET] == 2
+    assert held_loads(quiet.warehouse, [1]) == []
 
 
 def test_held_days_do_not_end_the_check_of_their_weekday(quiet: Company) -> None:

@@ -17,6 +17,7 @@ from bms_flows.runtime.checks import judge
 from bms_flows.runtime.windows import Window
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.locks import Busy, LeaseLost
+from tests.support.sql import execute, scalar, scalars
 
 START = date(2026, 3, 1)
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -28,8 +29,7 @@ def unit(first: int, last: int, entity: int = 1) -> Unit:
 
 
 def held(warehouse: Engine) -> int:
-    with warehouse.connect() as connection:
-        return int(connection.scalar(text("select count(*) from bms.client_invoice_lease")) or 0)
+    return int(scalar(warehouse, "select count(*) from bms.client_invoice_lease") or 0)
 
 
 def test_the_same_day_is_held_once(warehouse: Engine) -> None:
@@ -92,8 +92,7 @@ def test_taking_days_over_leaves_other_days_and_other_entities_alone(
 
 
 def test_an_error_other_than_held_days_is_not_busy(warehouse: Engine) -> None:
-    with warehouse.begin() as connection:
-        connection.execute(text("drop table bms.client_invoice_lease"))
+    execute(warehouse, "drop table bms.client_invoice_lease")
     with (
         pytest.raises(WarehouseError, match="UndefinedTable"),
         lease_days(warehouse, unit(0, 9), step_run_id=1, task="a"),
@@ -129,9 +128,8 @@ def test_a_suspended_load_with_merged_rows_blocks_no_other_load(
     warehouse: Engine, extract: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker is lost or suspended and PostgreSQL has not noticed: the retry proceeds."""
-    with warehouse.begin() as connection:
-        # A wait that would last for ever ends as an error.
-        connection.execute(text(f"alter database {warehouse.url.database} set lock_timeout = '3s'"))
+    # A wait that would last for ever ends as an error.
+    execute(warehouse, f"alter database {warehouse.url.database} set lock_timeout = '3s'")
     monkeypatch.setattr(load, "BATCH_ROWS", 1)
     fence, next_try = Lease.fence, []
 
@@ -147,8 +145,7 @@ def test_a_suspended_load_with_merged_rows_blocks_no_other_load(
     assert ended.value.retriable
     assert next_try[0]["inserted"] > 0
     assert held(warehouse) == 0
-    with warehouse.connect() as connection:
-        states = connection.scalars(text("select state from bms.step_run order by id")).all()
+    states = scalars(warehouse, "select state from bms.step_run order by id")
     assert states == ["failed", "complete"]
 
 
@@ -187,13 +184,11 @@ def test_a_run_that_lost_its_days_publishes_nothing(
     checked = judge
 
     def check_at_last(*given: Any, **named: Any) -> Any:
-        with warehouse.begin() as connection:
-            connection.execute(text("delete from bms.client_invoice_lease"))
+        execute(warehouse, "delete from bms.client_invoice_lease")
         return checked(*given, **named)
 
     monkeypatch.setattr(reviewing, "judge", check_at_last)
     with pytest.raises(LeaseLost):
         extract("2026-03-02", "2026-03-06")
-    with warehouse.connect() as connection:
-        assert not connection.scalar(text("select count(*) from bms.client_invoice"))
-        assert connection.scalar(text("select state from bms.step_run")) == "failed"
+    assert not scalar(warehouse, "select count(*) from bms.client_invoice")
+    assert scalar(warehouse, "select state from bms.step_run") == "failed"

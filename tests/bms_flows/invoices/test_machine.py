@@ -23,6 +23,7 @@ from bms_flows.runtime.windows import DAY
 from bms_warehouse.queries import fingerprint
 from bms_warehouse.tables import client_invoice_version
 from tests.bms_flows.invoices.listed import Company, invoice
+from tests.support.sql import fetch, scalars
 
 FIRST = date(2026, 3, 2)
 LAST = FIRST + 13 * DAY
@@ -221,19 +222,16 @@ class Nights(RuleBasedStateMachine):
         assert not (missing & listed) - self.ever_lost - self.ever_copied
 
     def _rows(self) -> dict[int, Any]:
-        with self.company.warehouse.connect() as connection:
-            rows = connection.execute(
-                text(
-                    "select id_invoice, invoice_subject, _day, _missing_since is not null as missing "
-                    "from bms.client_invoice"
-                )
-            )
-            return {row.id_invoice: row for row in rows}
+        rows = fetch(
+            self.company.warehouse,
+            "select id_invoice, invoice_subject, _day, _missing_since is not null as missing "
+            "from bms.client_invoice",
+        )
+        return {row.id_invoice: row for row in rows}
 
     def _quarantined(self) -> set[int]:
-        with self.company.warehouse.connect() as connection:
-            keys = connection.scalars(text("select row_key from bms.quarantine"))
-            return {int(key.partition(" ")[0]) for key in keys}
+        keys = scalars(self.company.warehouse, "select row_key from bms.quarantine")
+        return {int(key.partition(" ")[0]) for key in keys}
 
 
 def test_no_order_of_events_breaks_a_law(company: Company, warehouse: Engine) -> None:  # noqa: ARG001 - its own

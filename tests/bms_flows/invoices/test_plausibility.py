@@ -5,10 +5,10 @@ from datetime import date
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from bms_flows.runtime.windows import DAY
 from tests.bms_flows.invoices.listed import Company, Row, days, invoice
+from tests.support.sql import scalar
 
 FIRST = date(2026, 1, 5)
 """A Monday."""
@@ -33,11 +33,8 @@ def filled(company: Company, first: date, count: int, per_day: int, **given: Any
 
 
 def current(company: Company, condition: str = "true") -> int:
-    with company.warehouse.connect() as connection:
-        query = (
-            f"select count(*) from bms.client_invoice where _missing_since is null and {condition}"
-        )
-        return int(connection.scalar(text(query)) or 0)
+    query = f"select count(*) from bms.client_invoice where _missing_since is null and {condition}"
+    return int(scalar(company.warehouse, query) or 0)
 
 
 def nights_until_held(company: Company, night: Callable[[int], None], most: int) -> int:

@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
 from proofs.ranges_invoices import contents, extract
+from tests.support.sql import execute
 
 DAYS = Window(date(2026, 3, 1), date(2026, 3, 20))
 
@@ -32,10 +33,10 @@ def test_the_order_of_runs_does_not_matter(
     """As Airflow's backfill may run them: backwards."""
     extract(warehouse, tmp_path, sandbox, reversed(DAYS.cut(3)))
     backwards = contents(warehouse)
-    with warehouse.begin() as connection:
-        connection.exec_driver_sql(
-            "truncate bms.client_invoice, bms.client_invoice_superseded, bms.client_invoice_day"
-        )
+    execute(
+        warehouse,
+        "truncate bms.client_invoice, bms.client_invoice_superseded, bms.client_invoice_day",
+    )
     extract(warehouse, tmp_path, sandbox, [DAYS])
     assert contents(warehouse) == backwards
 

@@ -15,6 +15,7 @@ from bms_flows.invoices.units import Unit
 from bms_flows.runtime.step_log import RowCounts
 from bms_flows.runtime.windows import Window
 from bms_warehouse.database import clock
+from tests.support.sql import scalar
 
 ZONE = "Europe/Paris"
 UNIT = Unit(1, (Window(date(2026, 3, 2), date(2026, 3, 6)),))
@@ -29,8 +30,7 @@ def test_rows_that_do_not_add_up_are_not_published(warehouse: Engine, counts: Ro
         loader = Loader(connection, 1, Languages("FR", "FR"), clock(connection))
         with pytest.raises(UnbalancedCounts, match="entity 1"):
             publish(load, loader, UNIT)
-    with warehouse.connect() as connection:
-        assert not connection.scalar(text("select count(*) from bms.client_invoice_day"))
+    assert not scalar(warehouse, "select count(*) from bms.client_invoice_day")
 
 
 @pytest.mark.parametrize(("day", "missing"), [("2026-03-03", 1), ("2026-03-20", 0)])

@@ -43,24 +43,22 @@ def _listed_as_before(company: Company) -> None:
 
 @pytest.mark.parametrize("first", ["first day alone", "last day alone"])
 def test_a_row_without_a_day_stays_while_a_part_of_its_window_is_read(
-    undated: Company, warehouse: Engine, first: str
+    undated: Company, first: str
 ) -> None:
     undated.read(WEEK.start if first == "first day alone" else WEEK.end)
-    assert quarantined(warehouse) == [("99", WEEK.start, WEEK.end)]
+    assert quarantined(undated.warehouse) == [("99", WEEK.start, WEEK.end)]
     undated.read(WEEK.start, WEEK.end)
-    assert quarantined(warehouse) == []
+    assert quarantined(undated.warehouse) == []
 
 
 @pytest.mark.parametrize("order", [*permutations([0, 1, 2])], ids=str)
-def test_its_window_may_be_read_by_several_runs(
-    undated: Company, warehouse: Engine, order: tuple[int, ...]
-) -> None:
+def test_its_window_may_be_read_by_several_runs(undated: Company, order: tuple[int, ...]) -> None:
     parts = [(0, 1), (2, 4), (5, 6)]
     for count, part in enumerate(order):
-        assert len(quarantined(warehouse)) == 1, f"after {count} of 3 parts"
+        assert len(quarantined(undated.warehouse)) == 1, f"after {count} of 3 parts"
         first, last = parts[part]
         undated.read(MONDAY + first * DAY, MONDAY + last * DAY)
-    assert quarantined(warehouse) == []
+    assert quarantined(undated.warehouse) == []
 
 
 def test_a_row_of_today_stays_until_today_is_over(company: Company, warehouse: Engine) -> None:
@@ -73,20 +71,18 @@ def test_a_row_of_today_stays_until_today_is_over(company: Company, warehouse: E
     assert quarantined(warehouse) == [("1", day, day)]
 
 
-def test_a_row_of_a_held_day_stays_until_that_is_published_or_read_well(
-    company: Company, warehouse: Engine
-) -> None:
+def test_a_row_of_a_held_day_stays_until_that_is_published_or_read_well(company: Company) -> None:
     company.service.rows = [
         invoice(1, MONDAY, invoice_subject="a\0b"),
         *(invoice(n, MONDAY) for n in (2, 2, 3)),
     ]
     assert "duplicate_ids" in company.held(WEEK.start, WEEK.end)
-    held = quarantined(warehouse)
+    held = quarantined(company.warehouse)
     assert len(held) == 2
     company.read(MONDAY + DAY, WEEK.end)
-    assert quarantined(warehouse) == held
+    assert quarantined(company.warehouse) == held
     company.accept()
-    assert quarantined(warehouse) == held
+    assert quarantined(company.warehouse) == held
     company.service.rows = [invoice(n, MONDAY) for n in (1, 2, 3)]
     company.read(WEEK.start, WEEK.end)
-    assert quarantined(warehouse) == []
+    assert quarantined(company.warehouse) == []

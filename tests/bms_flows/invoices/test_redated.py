@@ -13,6 +13,7 @@ from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
 from tests.bms_flows.invoices.listed import Company, invoice
 from tests.support.days import today
+from tests.support.sql import fetch, scalar
 
 MONDAY, TUESDAY, FRIDAY = date(2026, 3, 2), date(2026, 3, 3), date(2026, 3, 6)
 
@@ -23,14 +24,12 @@ def redate(company: Company, id_invoice: int, day: date, **changes: Any) -> None
 
 
 def state(warehouse: Engine, id_invoice: int) -> tuple[Any, ...]:
-    with warehouse.connect() as connection:
-        row = connection.execute(
-            text(
-                "select _day, invoice_subject, _missing_since is not null as missing, _version "
-                "from bms.client_invoice where id_invoice = :id"
-            ),
-            {"id": id_invoice},
-        ).one()
+    row = fetch(
+        warehouse,
+        "select _day, invoice_subject, _missing_since is not null as missing, _version "
+        "from bms.client_invoice where id_invoice = :id",
+        id=id_invoice,
+    )[0]
     return tuple(row)
 
 
@@ -48,22 +47,20 @@ def march(company: Company) -> Company:
 
 @pytest.mark.parametrize("days", [1, 4, 20, -2, 31])
 def test_a_redated_invoice_is_found_although_its_new_day_is_not_read(
-    march: Company, warehouse: Engine, days: int
+    march: Company, days: int
 ) -> None:
     new = date(2026, 3, 10) + days * DAY
     redate(march, 1001, new, invoice_subject="moved")
     manifest = march.read(date(2026, 3, 10))
     assert (manifest["changed"], manifest["missing"]) == (1, 0)
-    assert state(warehouse, 1001) == (new, "moved", False, 2)
+    assert state(march.warehouse, 1001) == (new, "moved", False, 2)
     assert march.read(date(2026, 3, 1), date(2026, 4, 30))["changed"] == 0
-    made = rebuild(warehouse, UPath(march.data_root))
+    made = rebuild(march.warehouse, UPath(march.data_root))
     assert made.before == made.after
 
 
 @pytest.mark.parametrize("ahead", [0, 1, 20])
-def test_an_invoice_dated_today_or_later_is_found(
-    company: Company, warehouse: Engine, ahead: int
-) -> None:
+def test_an_invoice_dated_today_or_later_is_found(company: Company, ahead: int) -> None:
     """A draft of last month is issued today: no run has read today before tomorrow."""
     day = today() + ahead * DAY
     old = today() - 90 * DAY
@@ -71,19 +68,17 @@ def test_an_invoice_dated_today_or_later_is_found(
     company.read(old)
     redate(company, 1, day)
     assert company.read(old)["missing"] == 0
-    assert state(warehouse, 1)[:3] == (day, None, False)
+    assert state(company.warehouse, 1)[:3] == (day, None, False)
 
 
-def test_a_deleted_invoice_is_marked_after_the_days_around_were_asked_for(
-    march: Company, warehouse: Engine
-) -> None:
+def test_a_deleted_invoice_is_marked_after_the_days_around_were_asked_for(march: Company) -> None:
     del march.service.rows[30]
     march.service.asked.clear()
     assert march.read(date(2026, 3, 11))["missing"] == 1
-    assert state(warehouse, 1100)[2] is True
+    assert state(march.warehouse, 1100)[2] is True
     asked = {day for window in march.service.asked for day in window}
     assert {*Window(date(2026, 2, 8), date(2026, 4, 11))} <= asked
-    with warehouse.connect() as connection:
+    with march.warehouse.connect() as connection:
         read = text("select count(*) from bms.client_invoice_day where day > '2026-03-31'")
         assert connection.scalar(read) == 0, "days asked for by the way don't count as read"
     march.service.asked.clear()
@@ -91,27 +86,23 @@ def test_a_deleted_invoice_is_marked_after_the_days_around_were_asked_for(
     assert march.service.asked == [Window(date(2026, 3, 11), date(2026, 3, 11))]
 
 
-def test_an_acceptance_leaves_an_invoice_redated_since_unchanged(
-    march: Company, warehouse: Engine
-) -> None:
+def test_an_acceptance_leaves_an_invoice_redated_since_unchanged(march: Company) -> None:
     """Its old day was held; its new day was read and published since."""
     for row in march.service.rows[27:30]:
         row.update(currency=None, invoice_subject="held")
     assert march.held(date(2026, 3, 10))
     redate(march, 1001, date(2026, 3, 20), currency="EUR", invoice_subject="moved")
     march.read(date(2026, 3, 20))
-    assert state(warehouse, 1001) == (date(2026, 3, 20), "moved", False, 2)
+    assert state(march.warehouse, 1001) == (date(2026, 3, 20), "moved", False, 2)
     (manifest,) = march.accept()
     assert (manifest["changed"], manifest["unchanged"]) == (2, 1)
-    assert state(warehouse, 1001) == (date(2026, 3, 20), "moved", False, 2)
-    assert state(warehouse, 1000)[1] == "held"
-    made = rebuild(warehouse, UPath(march.data_root))
+    assert state(march.warehouse, 1001) == (date(2026, 3, 20), "moved", False, 2)
+    assert state(march.warehouse, 1000)[1] == "held"
+    made = rebuild(march.warehouse, UPath(march.data_root))
     assert made.before == made.after
 
 
-def test_an_acceptance_leaves_an_invoice_that_came_back_unchanged_as_it_is(
-    march: Company, warehouse: Engine
-) -> None:
+def test_an_acceptance_leaves_an_invoice_that_came_back_unchanged_as_it_is(march: Company) -> None:
     """The held answer lists it under another day; the day that it is stored under was read since."""
     redate(march, 2001, date(2026, 3, 10))
     for row in march.service.rows[27:30]:
@@ -120,20 +111,18 @@ def test_an_acceptance_leaves_an_invoice_that_came_back_unchanged_as_it_is(
     redate(march, 2001, date(2026, 3, 20))
     march.read(date(2026, 3, 20))
     march.accept()
-    assert state(warehouse, 2001) == (date(2026, 3, 20), "first", False, 1)
+    assert state(march.warehouse, 2001) == (date(2026, 3, 20), "first", False, 1)
 
 
-def test_an_acceptance_marks_no_invoice_that_was_dated_to_its_day_since(
-    march: Company, warehouse: Engine
-) -> None:
+def test_an_acceptance_marks_no_invoice_that_was_dated_to_its_day_since(march: Company) -> None:
     for row in march.service.rows[27:30]:
         row.update(currency=None)
     assert march.held(date(2026, 3, 10))
     redate(march, 2001, date(2026, 3, 10))
     march.read(date(2026, 3, 20))
-    assert state(warehouse, 2001)[0] == date(2026, 3, 10), "followed to a day that is held"
+    assert state(march.warehouse, 2001)[0] == date(2026, 3, 10), "followed to a day that is held"
     march.accept()
-    assert state(warehouse, 2001)[2] is False
+    assert state(march.warehouse, 2001)[2] is False
 
 
 def test_many_redated_invoices_are_no_loss(march: Company, warehouse: Engine) -> None:
@@ -174,7 +163,7 @@ def test_the_days_asked_for_are_bounded_and_the_latest() -> None:
 
 
 def test_a_load_leaves_the_newer_state_of_an_invoice_that_another_load_found_on_its_new_day(
-    march: Company, warehouse: Engine
+    march: Company,
 ) -> None:
     """The first load reads the old day, and commits after the second load, which reads the new day."""
     redate(march, 1001, date(2026, 3, 10), invoice_subject="edited")
@@ -186,14 +175,14 @@ def test_a_load_leaves_the_newer_state_of_an_invoice_that_another_load_found_on_
     march.service.meanwhile = second_load
     manifest = march.read(date(2026, 3, 10))
     assert (manifest["changed"], manifest["missing"], manifest["unchanged"]) == (0, 0, 3)
-    assert state(warehouse, 1001) == (date(2026, 3, 20), "moved", False, 2)
-    assert never_negative(warehouse)
-    made = rebuild(warehouse, UPath(march.data_root))
+    assert state(march.warehouse, 1001) == (date(2026, 3, 20), "moved", False, 2)
+    assert never_negative(march.warehouse)
+    made = rebuild(march.warehouse, UPath(march.data_root))
     assert made.before == made.after
 
 
 def test_a_listed_invoice_that_another_load_marked_as_missing_meanwhile_is_current_again(
-    march: Company, warehouse: Engine
+    march: Company,
 ) -> None:
     """The other load began later; a listed invoice exists, in whichever order the loads commit."""
     redate(march, 1001, date(2026, 3, 20), invoice_subject="moved")
@@ -205,15 +194,14 @@ def test_a_listed_invoice_that_another_load_marked_as_missing_meanwhile_is_curre
 
     march.service.meanwhile = second_load
     assert march.read(date(2026, 3, 20))["changed"] == 1
-    assert state(warehouse, 1001) == (date(2026, 3, 20), "moved", False, 3)
-    assert never_negative(warehouse)
+    assert state(march.warehouse, 1001) == (date(2026, 3, 20), "moved", False, 3)
+    assert never_negative(march.warehouse)
 
 
 def never_negative(warehouse: Engine) -> bool:
     """Return whether each version was superseded after it was observed."""
     query = "select count(*) from bms.client_invoice_version where _superseded_at < _observed_at"
-    with warehouse.connect() as connection:
-        return connection.scalar(text(query)) == 0
+    return scalar(warehouse, query) == 0
 
 
 def test_invoices_follow_a_corrected_range_date(company: Company, warehouse: Engine) -> None:

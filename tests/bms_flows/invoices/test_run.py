@@ -12,9 +12,10 @@ from sqlalchemy import Engine, select, text
 
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
-from bms_warehouse.queries import fingerprint, run_summary
+from bms_warehouse.queries import run_summary
 from bms_warehouse.tables import client_invoice, client_invoice_version, quarantine, step_run
-from tests.bms_flows.invoices.listed import Company, invoice
+from tests.bms_flows.invoices.listed import Company, invoice, table_hash
+from tests.support.sql import fetch, scalar, scalars
 
 Extract = Callable[..., dict[str, Any]]
 MARCH = ("2026-03-01", "2026-03-31")
@@ -23,11 +24,6 @@ COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "missi
 
 def counts(manifest: dict[str, Any]) -> dict[str, int]:
     return {name: manifest[name] for name in COUNTS if manifest[name]}
-
-
-def table_hash(warehouse: Engine) -> str:
-    with warehouse.connect() as connection:
-        return fingerprint(connection, client_invoice)
 
 
 def truth(sandbox: Sandbox, id_entity: int = 1) -> list[dict[str, Any]]:
@@ -70,12 +66,10 @@ def test_another_language_changes_nothing_and_keeps_its_names(
     before = table_hash(warehouse)
     assert counts(extract(*MARCH, language="FR")).keys() == {"rows_read", "unchanged"}
     assert table_hash(warehouse) == before
-    with warehouse.connect() as connection:
-        names = connection.execute(
-            text(
-                "select language, name from bms.code_name where field = 'status' and code = 'PAID'"
-            )
-        ).all()
+    names = fetch(
+        warehouse,
+        "select language, name from bms.code_name where field = 'status' and code = 'PAID'",
+    )
     assert sorted(names) == [("EN", "Paid"), ("FR", "Payée")]
 
 
@@ -84,10 +78,9 @@ def test_a_row_read_in_another_language_shows_the_known_name(
 ) -> None:
     extract("2026-03-01", "2026-03-15", language="FR")
     extract("2026-03-16", "2026-03-31", language="EN")
-    with warehouse.connect() as connection:
-        shown = connection.scalars(
-            text("select distinct status_name from bms.client_invoice where status = 'PAID'")
-        ).all()
+    shown = scalars(
+        warehouse, "select distinct status_name from bms.client_invoice where status = 'PAID'"
+    )
     assert shown == ["Payée"]
 
 
@@ -113,15 +106,13 @@ def test_an_invoice_that_no_longer_comes_back_is_marked_and_returns(
     sandbox.delete_invoice(1, gone["id_invoice"])
     assert extract(*MARCH)["missing"] == 1
     assert extract(*MARCH)["missing"] == 0
-    with warehouse.connect() as connection:
-        marked = connection.scalars(
-            text("select id_invoice from bms.client_invoice where _missing_since is not null")
-        ).all()
+    marked = scalars(
+        warehouse, "select id_invoice from bms.client_invoice where _missing_since is not null"
+    )
     assert marked == [gone["id_invoice"]]
     sandbox.reset()
     assert counts(extract(*MARCH))["changed"] == 1
-    with warehouse.connect() as connection:
-        assert connection.scalar(text("select max(_version) from bms.client_invoice")) == 3
+    assert scalar(warehouse, "select max(_version) from bms.client_invoice") == 3
 
 
 def test_control_totals_are_exact(sandbox: Sandbox, warehouse: Engine, extract: Extract) -> None:
@@ -142,10 +133,9 @@ def test_two_entities_are_stored_independently(
     extract(*MARCH, id_entity=1)
     extract(*MARCH, id_entity=2)
     assert extract(*MARCH, id_entity=1)["missing"] == 0
-    with warehouse.connect() as connection:
-        held = connection.execute(
-            text("select id_entity, count(*) from bms.client_invoice group by 1 order by 1")
-        ).all()
+    held = fetch(
+        warehouse, "select id_entity, count(*) from bms.client_invoice group by 1 order by 1"
+    )
     assert held == [(1, len(truth(sandbox, 1))), (2, len(truth(sandbox, 2)))]
 
 
@@ -182,18 +172,13 @@ def test_a_manifest_fits_an_xcom(extract: Extract) -> None:
     assert len(str(extract("2026-01-01", "2026-03-31"))) < 2000
 
 
-def test_the_noise_of_binary_numbers_makes_no_row_invalid(
-    company: Company, warehouse: Engine
-) -> None:
+def test_the_noise_of_binary_numbers_makes_no_row_invalid(company: Company) -> None:
     day = date(2026, 3, 2)
     noisy = {"total_excl_vat": 1.1 * 1.1, "total_vat": 0, "total_incl_vat": 1.21}
     company.service.rows = [invoice(1, day, **noisy, total_due=5.684341886080802e-14)]
     assert company.read(day)["quarantined"] == 0
-    with warehouse.connect() as connection:
-        stored = connection.execute(
-            text("select total_excl_vat, total_due from bms.client_invoice")
-        )
-        assert stored.one() == (Decimal("1.21"), 0)
+    [stored] = fetch(company.warehouse, "select total_excl_vat, total_due from bms.client_invoice")
+    assert tuple(stored) == (Decimal("1.21"), 0)
     assert company.read(day)["unchanged"] == 1
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, select, text
+from sqlalchemy import Engine, select
 
 from bms_flows.invoices.planning import plan_with_lookback
 from bms_flows.runtime.settings import FlowSettings
@@ -13,6 +13,7 @@ from bms_flows.runtime.windows import DAY, Window
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.tables import client_invoice_day
 from tests.support.days import today
+from tests.support.sql import scalar
 
 Extract = Callable[..., dict[str, Any]]
 
@@ -32,8 +33,7 @@ def test_only_days_that_are_over_in_the_service_count_as_read(
     first, last = today() - 3 * DAY, today() + timedelta(days=41)
     manifest = extract(first.isoformat(), last.isoformat(), time_zone=zone)
     assert read_days(warehouse) == [*Window(first, today(zone) - DAY)]
-    with warehouse.connect() as connection:
-        stored = connection.scalar(text("select count(*) from bms.client_invoice"))
+    stored = scalar(warehouse, "select count(*) from bms.client_invoice")
     assert stored == manifest["inserted"] > 0, "invoices of the other days are loaded all the same"
 
 

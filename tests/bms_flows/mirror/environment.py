@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 from upath import UPath
 
 from bms.client import Client
@@ -19,6 +19,8 @@ from bms_flows.mirror.run import sync
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
+from bms_sandbox.serve import Sandbox
+from tests.support.sql import fetch
 
 KINDS: dict[str, tuple[MirroredResource, Callable[..., MirrorSource]]] = {
     name: (resource, partial(source, resource=resource)) for name, resource in MIRRORED.items()
@@ -32,6 +34,7 @@ NEVER = 10_000_000
 class Mirror:
     """Runs mirrors one after the other."""
 
+    sandbox: Sandbox
     warehouse: Engine
     data_root: Path
     client_settings: ClientSettings
@@ -71,22 +74,14 @@ class Mirror:
     def rows(self, table: str, condition: str = "true") -> list[dict[str, Any]]:
         """Return rows of a table, by key and version."""
         order = "guid_employee" if "employee" in table else "id"
-        with self.warehouse.connect() as connection:
-            found = connection.execute(
-                text(f"select * from {table} where {condition} order by {order}, _version")
-            )
-            return [dict(row) for row in found.mappings()]
+        query = f"select * from {table} where {condition} order by {order}, _version"
+        return [row._asdict() for row in fetch(self.warehouse, query)]
 
     def places(self, *tables: str) -> dict[str, list[tuple[str, ...]]]:
         """Return the physical position and transaction ids of each row: any write changes them."""
         names = tables or ("bms.contact", "bms.contact_superseded")
-        with self.warehouse.connect() as connection:
-            return {
-                name: [
-                    tuple(map(str, row))
-                    for row in connection.exec_driver_sql(
-                        f"select ctid, xmin, xmax from {name} order by ctid"
-                    )
-                ]
-                for name in names
-            }
+        query = "select ctid, xmin, xmax from {} order by ctid"
+        return {
+            name: [tuple(map(str, row)) for row in fetch(self.warehouse, query.format(name))]
+            for name in names
+        }

@@ -6,11 +6,9 @@ from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.environment import Mirror
 
 
-def test_rates_skills_and_languages_equal_those_of_the_service(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
-    sandbox.edit("consultants", 501, rate=412.35)
-    truth = sandbox.rows("consultants")
+def test_rates_skills_and_languages_equal_those_of_the_service(mirror: Mirror) -> None:
+    mirror.sandbox.edit("consultants", 501, rate=412.35)
+    truth = mirror.sandbox.rows("consultants")
     manifest = mirror.run("consultant", page_size=50)
     assert (manifest["state"], manifest["inserted"]) == ("complete", len(truth))
     stored = mirror.rows("bms.consultant")
@@ -38,23 +36,23 @@ def test_a_consultant_that_disappears_and_returns(sandbox: Sandbox, mirror: Mirr
 
 
 def test_a_consultant_missing_from_the_list_is_not_removed_while_its_detail_exists(
-    sandbox: Sandbox, mirror: Mirror
+    mirror: Mirror,
 ) -> None:
-    sandbox.fill(consultants=8)
+    mirror.sandbox.fill(consultants=8)
     mirror.run("consultant")
-    sandbox.set_fault("short_list", "list_consultants")  # every response lacks its second half
+    mirror.sandbox.set_fault(
+        "short_list", "list_consultants"
+    )  # every response lacks its second half
     manifest = mirror.run("consultant")
     assert (manifest["missing"], manifest["changed"]) == (0, 0)
     assert mirror.requests("read_consultant") >= 4
     assert not any(row["deleted"] for row in mirror.rows("bms.consultant"))
 
 
-def test_a_run_restricted_to_a_type_removes_no_other_consultant(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
-    sandbox.fill(consultants=30)
+def test_a_run_restricted_to_a_type_removes_no_other_consultant(mirror: Mirror) -> None:
+    mirror.sandbox.fill(consultants=30)
     mirror.run("consultant")
-    sandbox.delete("consultants", 504)
+    mirror.sandbox.delete("consultants", 504)
     assert mirror.run("consultant", type="FREELANCE")["missing"] == 0
     assert mirror.run("consultant", id_client=101)["missing"] == 0
     assert mirror.run("consultant")["missing"] == 1

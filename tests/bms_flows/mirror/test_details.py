@@ -10,21 +10,20 @@ from bms_flows.mirror.resource import RunOptions
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.environment import NEVER, Mirror
+from tests.support.sql import fetch
 
 
 def notes(mirror: Mirror) -> list[Any]:
     return [row["notes"] for row in mirror.rows("bms.contact")]
 
 
-def test_changed_rows_beyond_the_budget_are_read_in_the_next_runs(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
-    sandbox.fill(contacts=20)
+def test_changed_rows_beyond_the_budget_are_read_in_the_next_runs(mirror: Mirror) -> None:
+    mirror.sandbox.fill(contacts=20)
     mirror.settings = FlowSettings(mirror_details=20, mirror_rotation=NEVER)
     mirror.run()
     mirror.settings = FlowSettings(mirror_details=8, mirror_rotation=NEVER)
-    for row in sandbox.rows("contacts"):
-        sandbox.edit("contacts", row["id"], city="Brest", notes="edited with the others")
+    for row in mirror.sandbox.rows("contacts"):
+        mirror.sandbox.edit("contacts", row["id"], city="Brest", notes="edited with the others")
     read = []
     for _ in range(4):
         mirror.run()
@@ -35,12 +34,12 @@ def test_changed_rows_beyond_the_budget_are_read_in_the_next_runs(
 
 
 def test_the_next_run_with_details_reads_those_that_a_run_without_details_skipped(
-    sandbox: Sandbox, mirror: Mirror
+    mirror: Mirror,
 ) -> None:
-    sandbox.fill(contacts=20)
+    mirror.sandbox.fill(contacts=20)
     mirror.settings = FlowSettings(mirror_rotation=NEVER)
     mirror.run()
-    sandbox.edit("contacts", 1003, city="Brest", notes="seen with it")
+    mirror.sandbox.edit("contacts", 1003, city="Brest", notes="seen with it")
     mirror.run(asked=RunOptions(details=False))
     assert mirror.run(asked=RunOptions(details=False))["changed"] == 0
     assert mirror.run()["changed"] == 1
@@ -51,27 +50,27 @@ def test_the_next_run_with_details_reads_those_that_a_run_without_details_skippe
 
 
 def quarantined(mirror: Mirror) -> list[tuple[Any, ...]]:
-    with mirror.warehouse.connect() as connection:
-        found = connection.exec_driver_sql("select row_key, code from bms.quarantine order by 1")
-        return [tuple(row) for row in found]
+    found = fetch(mirror.warehouse, "select row_key, code from bms.quarantine order by 1")
+    return [tuple(row) for row in found]
 
 
-def test_permanently_invalid_details_delay_no_other_detail_for_ever(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
+def test_permanently_invalid_details_delay_no_other_detail_for_ever(mirror: Mirror) -> None:
     """Six of twelve details are invalid for good; a run reads four details."""
-    sandbox.fill(contacts=12)
-    bad = [row["id"] for row in sandbox.rows("contacts")[:6]]
+    mirror.sandbox.fill(contacts=12)
+    bad = [row["id"] for row in mirror.sandbox.rows("contacts")[:6]]
     for key in bad:
-        sandbox.edit("contacts", key, notes="a\0b")
+        mirror.sandbox.edit("contacts", key, notes="a\0b")
     mirror.run()
     aside = [(f"{key} detail", "bad_text") for key in bad]
     assert quarantined(mirror) == aside
     mirror.settings = FlowSettings(mirror_details=4, mirror_rotation=2)
-    for row in sandbox.rows("contacts")[6:]:
-        sandbox.edit("contacts", row["id"], notes="unseen", modified_on=row["modified_on"])
-    sandbox.edit(
-        "contacts", bad[5], notes="valid", modified_on=sandbox.rows("contacts")[5]["modified_on"]
+    for row in mirror.sandbox.rows("contacts")[6:]:
+        mirror.sandbox.edit("contacts", row["id"], notes="unseen", modified_on=row["modified_on"])
+    mirror.sandbox.edit(
+        "contacts",
+        bad[5],
+        notes="valid",
+        modified_on=mirror.sandbox.rows("contacts")[5]["modified_on"],
     )
     for _ in range(8):
         mirror.run()
@@ -82,15 +81,13 @@ def test_permanently_invalid_details_delay_no_other_detail_for_ever(
     assert quarantined(mirror) == aside[:5]
 
 
-def test_an_invalid_detail_stays_in_quarantine_while_details_are_off(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
-    sandbox.fill(contacts=3)
-    sandbox.edit("contacts", 1001, notes="a\0b")
+def test_an_invalid_detail_stays_in_quarantine_while_details_are_off(mirror: Mirror) -> None:
+    mirror.sandbox.fill(contacts=3)
+    mirror.sandbox.edit("contacts", 1001, notes="a\0b")
     mirror.run()
     mirror.run(asked=RunOptions(details=False))
     assert quarantined(mirror) == [("1001 detail", "bad_text")]
-    sandbox.delete("contacts", 1001)
+    mirror.sandbox.delete("contacts", 1001)
     mirror.run(asked=RunOptions(details=False))
     assert quarantined(mirror) == []
 
@@ -125,15 +122,13 @@ def test_an_invalid_detail_is_requested_until_it_is_valid(sandbox: Sandbox, mirr
     ]
 
 
-def test_a_small_budget_delays_the_rotation_by_a_bounded_number_of_runs(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
+def test_a_small_budget_delays_the_rotation_by_a_bounded_number_of_runs(mirror: Mirror) -> None:
     """Twelve rows in two runs need six per run; with a budget of two they take six runs."""
-    sandbox.fill(contacts=12)
+    mirror.sandbox.fill(contacts=12)
     mirror.run()
     mirror.settings = FlowSettings(mirror_details=2, mirror_rotation=2)
-    for row in sandbox.rows("contacts"):
-        sandbox.edit("contacts", row["id"], notes="unseen", modified_on=row["modified_on"])
+    for row in mirror.sandbox.rows("contacts"):
+        mirror.sandbox.edit("contacts", row["id"], notes="unseen", modified_on=row["modified_on"])
     read = []
     for _ in range(6):
         mirror.run()
@@ -145,19 +140,16 @@ def test_a_forbidden_detail_concerns_its_row_only(sandbox: Sandbox, mirror: Mirr
     sandbox.fill(contacts=20)
     sandbox.set_fault("gateway", "read_contact", status=403, seconds=0, count=2)
     assert mirror.run()["state"] == "complete"
-    with mirror.warehouse.connect() as connection:
-        found = connection.exec_driver_sql("select code, field from bms.quarantine").all()
+    found = fetch(mirror.warehouse, "select code, field from bms.quarantine")
     assert found == [("forbidden", None), ("forbidden", None)]
     assert sum(not row["_detailed"] for row in mirror.rows("bms.contact")) == 2
     mirror.run()
     assert all(row["_detailed"] for row in mirror.rows("bms.contact"))
 
 
-def test_a_service_that_forbids_every_detail_fails_the_run(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
-    sandbox.fill(contacts=20)
-    sandbox.set_fault("gateway", "read_contact", status=403, seconds=0)
+def test_a_service_that_forbids_every_detail_fails_the_run(mirror: Mirror) -> None:
+    mirror.sandbox.fill(contacts=20)
+    mirror.sandbox.set_fault("gateway", "read_contact", status=403, seconds=0)
     with pytest.raises(Forbidden):
         mirror.run()
     assert not mirror.rows("bms.contact")
@@ -172,11 +164,11 @@ def test_a_service_that_forbids_every_detail_fails_the_run(
     ],
 )
 def test_a_detail_that_the_service_fails_to_give_concerns_its_row_only(
-    sandbox: Sandbox, mirror: Mirror, fault: str, given: dict[str, Any]
+    mirror: Mirror, fault: str, given: dict[str, Any]
 ) -> None:
-    sandbox.fill(contacts=12)
+    mirror.sandbox.fill(contacts=12)
     mirror.client_settings = replace(mirror.client_settings, attempts=1)
-    sandbox.set_fault(fault, "read_contact", count=3, **given)
+    mirror.sandbox.set_fault(fault, "read_contact", count=3, **given)
     assert mirror.run()["state"] == "complete"
     assert [code for _, code in quarantined(mirror)] == ["unavailable"] * 3
     assert sum(not row["_detailed"] for row in mirror.rows("bms.contact")) == 3
@@ -196,13 +188,11 @@ def test_a_missing_row_whose_detail_fails_is_not_removed(sandbox: Sandbox, mirro
 
 
 @pytest.mark.parametrize("loaded", [True, False])
-def test_an_outage_of_details_fails_the_run(
-    sandbox: Sandbox, mirror: Mirror, *, loaded: bool
-) -> None:
-    sandbox.fill(contacts=12)
+def test_an_outage_of_details_fails_the_run(mirror: Mirror, *, loaded: bool) -> None:
+    mirror.sandbox.fill(contacts=12)
     if loaded:
         mirror.run()
     mirror.client_settings = replace(mirror.client_settings, attempts=1)
-    sandbox.set_fault("gateway", "read_contact", status=502, seconds=0)
+    mirror.sandbox.set_fault("gateway", "read_contact", status=502, seconds=0)
     with pytest.raises(ServiceUnavailable):
         mirror.run(asked=RunOptions(full=True))

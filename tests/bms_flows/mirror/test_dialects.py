@@ -13,6 +13,7 @@ from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import fingerprint
 from bms_warehouse.tables import consultant, contact, employee
 from tests.bms_flows.mirror.environment import KINDS, Mirror
+from tests.support.sql import execute
 
 READINGS: list[dict[str, Any]] = [
     {"page_size_max": 4},
@@ -51,11 +52,11 @@ def all_three(mirror: Mirror) -> list[dict[str, Any]]:
 
 
 def empty(mirror: Mirror) -> None:
-    with mirror.warehouse.begin() as connection:
-        connection.exec_driver_sql(
-            "truncate bms.contact, bms.contact_superseded, bms.consultant, bms.consultant_superseded,"
-            " bms.employee, bms.employee_superseded"
-        )
+    execute(
+        mirror.warehouse,
+        "truncate bms.contact, bms.contact_superseded, bms.consultant, bms.consultant_superseded,"
+        " bms.employee, bms.employee_superseded",
+    )
 
 
 @pytest.mark.prove
@@ -77,17 +78,15 @@ def test_every_dialect_gives_the_same_tables(sandbox: Sandbox, mirror: Mirror) -
 
 
 @pytest.mark.parametrize("reading", [{"total_pages_when_empty": 1}, {"total_pages_when_empty": 0}])
-def test_an_empty_service_is_an_empty_mirror(
-    sandbox: Sandbox, mirror: Mirror, reading: dict[str, Any]
-) -> None:
-    sandbox.fill(contacts=0, consultants=0, employees=0)
-    sandbox.set_dialect(**reading)
+def test_an_empty_service_is_an_empty_mirror(mirror: Mirror, reading: dict[str, Any]) -> None:
+    mirror.sandbox.fill(contacts=0, consultants=0, employees=0)
+    mirror.sandbox.set_dialect(**reading)
     manifests = all_three(mirror)
     assert [(each["state"], each["rows_read"]) for each in manifests] == 3 * [("complete", 0)]
 
 
 def test_a_service_that_ignores_the_filter_causes_no_removals(
-    sandbox: Sandbox, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A service may ignore `filter`; the row's own `deleted` precedes its list."""
 
@@ -96,10 +95,10 @@ def test_a_service_that_ignores_the_filter_causes_no_removals(
         return replace(usual, deleted=usual.rows)
 
     monkeypatch.setitem(KINDS, "contact", (CONTACTS, unfiltered))
-    sandbox.fill(contacts=30)
-    for row in sandbox.rows("contacts"):
+    mirror.sandbox.fill(contacts=30)
+    for row in mirror.sandbox.rows("contacts"):
         if row["deleted"]:
-            sandbox.delete("contacts", row["id"])
+            mirror.sandbox.delete("contacts", row["id"])
     mirror.run(asked=RunOptions(details=False))
     assert not mirror.rows("bms.contact", "deleted")
     assert mirror.run(asked=RunOptions(details=False))["changed"] == 0
@@ -107,16 +106,16 @@ def test_a_service_that_ignores_the_filter_causes_no_removals(
 
 @pytest.mark.parametrize("all_includes_deleted", [True, False])
 def test_flagged_contacts_are_found_wherever_the_service_lists_them(
-    sandbox: Sandbox, mirror: Mirror, all_includes_deleted: bool
+    mirror: Mirror, all_includes_deleted: bool
 ) -> None:
-    sandbox.fill(contacts=30)
-    sandbox.set_dialect(all_includes_deleted=all_includes_deleted)
+    mirror.sandbox.fill(contacts=30)
+    mirror.sandbox.set_dialect(all_includes_deleted=all_includes_deleted)
     mirror.run()
-    sandbox.edit("contacts", 1003, deleted=True)
+    mirror.sandbox.edit("contacts", 1003, deleted=True)
     manifest = mirror.run()
     assert (manifest["changed"], manifest["missing"]) == (1, 0)
     flagged = {row["id"] for row in mirror.rows("bms.contact", "_removal_reason = 'flagged'")}
-    assert flagged == {row["id"] for row in sandbox.rows("contacts") if row["deleted"]}
+    assert flagged == {row["id"] for row in mirror.sandbox.rows("contacts") if row["deleted"]}
     assert mirror.run()["changed"] == 0
 
 
@@ -128,11 +127,9 @@ def test_unknown_fields_are_stored(sandbox: Sandbox, mirror: Mirror) -> None:
     assert mirror.run()["unchanged"] == 5
 
 
-def test_a_total_of_pages_that_the_service_does_not_give_hides_no_row(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
-    sandbox.fill(contacts=60)
-    sandbox.set_dialect(page_size_max=25, page_size_over="clamp_rows")
+def test_a_total_of_pages_that_the_service_does_not_give_hides_no_row(mirror: Mirror) -> None:
+    mirror.sandbox.fill(contacts=60)
+    mirror.sandbox.set_dialect(page_size_max=25, page_size_over="clamp_rows")
     assert mirror.run(page_size=100)["rows_read"] >= 60
     assert len(mirror.rows("bms.contact")) == 60
 

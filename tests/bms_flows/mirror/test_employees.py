@@ -21,6 +21,7 @@ from bms_sandbox.serve import Sandbox
 from bms_warehouse.resources import EMPLOYEE
 from bms_warehouse.tables import PRIVATE_METADATA
 from tests.bms_flows.mirror.environment import KINDS, NEVER, Mirror
+from tests.support.sql import scalar
 
 OFF = RunOptions(details=False)
 FULL = RunOptions(private=True)
@@ -91,21 +92,17 @@ def test_the_mirror_includes_standby_and_former_employees(sandbox: Sandbox, mirr
 
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.parametrize("operation", ["list_employees", "read_employee"])
-def test_a_guid_in_capitals_is_the_same_guid(
-    operation: str, sandbox: Sandbox, mirror: Mirror
-) -> None:
+def test_a_guid_in_capitals_is_the_same_guid(operation: str, mirror: Mirror) -> None:
     mirror.run("employee", id_entity=1)
     stored = mirror.rows("bms.employee_version")
-    sandbox.set_dialect(shown_forms=f"{operation}.guid_employee=upper")
+    mirror.sandbox.set_dialect(shown_forms=f"{operation}.guid_employee=upper")
     again = mirror.run("employee", id_entity=1, asked=RunOptions(full=True))
     assert (again["changed"], again["inserted"], again["missing"]) == (0, 0, 0)
     assert mirror.rows("bms.employee_version") == stored
 
 
-def test_employees_whose_guid_is_no_uuid_are_stored_without_their_detail(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
-    sandbox.set_dialect(shown_forms="*_employee*.guid_employee=padded")
+def test_employees_whose_guid_is_no_uuid_are_stored_without_their_detail(mirror: Mirror) -> None:
+    mirror.sandbox.set_dialect(shown_forms="*_employee*.guid_employee=padded")
     manifest = mirror.run("employee", id_entity=1)
     assert (manifest["state"], manifest["missing"]) == ("complete", 0)
     assert mirror.requests("read_employee") == 0
@@ -149,11 +146,11 @@ def test_an_employee_who_moves_belongs_to_the_new_entity(sandbox: Sandbox, mirro
 
 
 def test_an_employee_who_moves_to_an_unread_entity_stays_without_new_versions(
-    sandbox: Sandbox, mirror: Mirror, guid: str
+    mirror: Mirror, guid: str
 ) -> None:
     mirror.settings = FlowSettings(mirror_rotation=NEVER)
     mirror.run("employee", id_entity=1)
-    sandbox.edit("employees", guid, id_entity=2)
+    mirror.sandbox.edit("employees", guid, id_entity=2)
     for details in (1, 0):
         mirror.run("employee", id_entity=1)
         assert mirror.requests("read_employee") == details
@@ -187,29 +184,27 @@ def test_an_employee_whom_two_lists_contain_belongs_to_the_first_entity(
 
 
 def test_an_employee_who_moves_from_the_first_entity_belongs_to_the_new_one(
-    sandbox: Sandbox, mirror: Mirror, guid: str, monkeypatch: pytest.MonkeyPatch
+    mirror: Mirror, guid: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second run of the new entity at the latest: the first may precede that of the old one."""
     both = partial(source, resource=EMPLOYEES, entities=[1, 2])
     monkeypatch.setitem(KINDS, "employee", (EMPLOYEES, both))
     for id_entity in (1, 2):
         mirror.run("employee", id_entity=id_entity)
-    sandbox.edit("employees", guid, id_entity=2)
+    mirror.sandbox.edit("employees", guid, id_entity=2)
     for id_entity in (2, 1, 2, 1):
         mirror.run("employee", id_entity=id_entity)
     [row] = mirror.rows("bms.employee", f"guid_employee = '{guid}'")
     assert (row["_entity"], row["id_entity"], row["deleted"]) == (2, 2, False)
 
 
-def test_leaving_the_company_is_a_change_not_a_removal(
-    sandbox: Sandbox, mirror: Mirror, guid: str
-) -> None:
+def test_leaving_the_company_is_a_change_not_a_removal(mirror: Mirror, guid: str) -> None:
     mirror.run("employee", id_entity=1)
-    sandbox.edit("employees", guid, departure_date="2026-03-01")
+    mirror.sandbox.edit("employees", guid, departure_date="2026-03-01")
     assert mirror.run("employee", id_entity=1)["changed"] == 1
     row = mirror.rows("bms.employee", f"guid_employee = '{guid}'")[0]
     assert (row["_former"], row["deleted"]) == (True, False)
-    sandbox.delete("employees", guid)
+    mirror.sandbox.delete("employees", guid)
     assert mirror.run("employee", id_entity=1)["missing"] == 1
     row = mirror.rows("bms.employee", f"guid_employee = '{guid}'")[0]
     assert (row["deleted"], row["_removal_reason"]) == (True, "missing")
@@ -217,14 +212,14 @@ def test_leaving_the_company_is_a_change_not_a_removal(
 
 @pytest.mark.parametrize("asked", [OFF, RunOptions()], ids=["off", "directory"])
 def test_private_fields_are_not_stored_by_default(
-    sandbox: Sandbox, mirror: Mirror, guid: str, asked: RunOptions
+    mirror: Mirror, guid: str, asked: RunOptions
 ) -> None:
     """Neither in rows, versions, unknown fields, responses or quarantine, nor after a failed run."""
     mirror.run("employee", id_entity=1, asked=asked)
-    sandbox.edit("employees", guid, job_title="changed", skills="with a \0 in it")
-    other = sandbox.rows("employees")[1]["guid_employee"]
-    sandbox.edit("employees", other, social_security_number=MISTYPED, job_title="changed")
-    sandbox.set_dialect(extra_fields=True)
+    mirror.sandbox.edit("employees", guid, job_title="changed", skills="with a \0 in it")
+    other = mirror.sandbox.rows("employees")[1]["guid_employee"]
+    mirror.sandbox.edit("employees", other, social_security_number=MISTYPED, job_title="changed")
+    mirror.sandbox.set_dialect(extra_fields=True)
     manifest = mirror.run("employee", id_entity=1, asked=asked)
     assert manifest["changed"]
     tables = written(mirror, "bms")
@@ -238,12 +233,12 @@ def test_private_fields_are_not_stored_by_default(
 
 
 def test_full_details_store_private_fields_in_their_tables_with_versions(
-    sandbox: Sandbox, mirror: Mirror, guid: str
+    mirror: Mirror, guid: str
 ) -> None:
     mirror.run("employee", id_entity=1)
     manifest = mirror.run("employee", id_entity=1, asked=FULL)
     assert manifest["changed"] == 0
-    sandbox.edit("employees", guid, address="moved", modified_on="2026-03-30T10:00:00+00:00")
+    mirror.sandbox.edit("employees", guid, address="moved", modified_on="2026-03-30T10:00:00+00:00")
     mirror.run("employee", id_entity=1, asked=FULL)
     states = mirror.rows("bms_private.employee_private_version", f"guid_employee = '{guid}'")
     assert [row["address"] for row in states] == ["secret-address", "moved"]
@@ -255,17 +250,15 @@ def test_full_details_store_private_fields_in_their_tables_with_versions(
     assert mirror.requests("read_employee") <= 2  # due details
 
 
-def test_an_invalid_private_field_is_requested_until_it_is_valid(
-    sandbox: Sandbox, mirror: Mirror, guid: str
-) -> None:
+def test_an_invalid_private_field_is_requested_until_it_is_valid(mirror: Mirror, guid: str) -> None:
     mirror.settings = FlowSettings(mirror_rotation=NEVER)
     mirror.run("employee", id_entity=1, asked=FULL)
-    sandbox.edit("employees", guid, address="a\0b", modified_on="2026-03-30T10:00:00+00:00")
+    mirror.sandbox.edit("employees", guid, address="a\0b", modified_on="2026-03-30T10:00:00+00:00")
     for _ in range(2):
         mirror.run("employee", id_entity=1, asked=FULL)
         assert mirror.requests("read_employee") == 1
         assert f"{guid} private" in written(mirror, "bms")
-    sandbox.edit("employees", guid, address="moved", modified_on="2026-03-30T10:00:00+00:00")
+    mirror.sandbox.edit("employees", guid, address="moved", modified_on="2026-03-30T10:00:00+00:00")
     mirror.run("employee", id_entity=1, asked=FULL)
     row = mirror.rows("bms_private.employee_private", f"guid_employee = '{guid}'")[0]
     assert row["address"] == "moved"
@@ -273,17 +266,15 @@ def test_an_invalid_private_field_is_requested_until_it_is_valid(
 
 
 def test_only_the_private_role_reads_private_tables(warehouse: Engine) -> None:
-    with warehouse.connect() as connection:
-        readers: dict[str, Any] = {
-            role: connection.scalar(
-                text(
-                    "select has_table_privilege(:role, 'bms_private.employee_private', 'select')"
-                    " and has_schema_privilege(:role, 'bms_private', 'usage')"
-                ),
-                {"role": role},
-            )
-            for role in ("bms_private_reader", "bms_analyst")
-        }
+    readers: dict[str, Any] = {
+        role: scalar(
+            warehouse,
+            "select has_table_privilege(:role, 'bms_private.employee_private', 'select')"
+            " and has_schema_privilege(:role, 'bms_private', 'usage')",
+            role=role,
+        )
+        for role in ("bms_private_reader", "bms_analyst")
+    }
     assert readers == {"bms_private_reader": True, "bms_analyst": False}
 
 

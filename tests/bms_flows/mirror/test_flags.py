@@ -8,6 +8,7 @@ import pytest
 from bms_flows.mirror.resource import RunOptions
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.environment import Mirror
+from tests.support.sql import execute
 
 LIST_ONLY = RunOptions(details=False, accept_gone=True)
 
@@ -22,8 +23,7 @@ def shifted(
         sandbox.set_dialect(**dialect)
         for key in range(1001, 1001 + deleted):
             sandbox.edit("contacts", key, deleted=True)
-        with mirror.warehouse.begin() as connection:
-            connection.exec_driver_sql("truncate bms.contact, bms.contact_superseded")
+        execute(mirror.warehouse, "truncate bms.contact, bms.contact_superseded")
         sandbox.reset_counts()
         sandbox.set_fault("page_delete", "list_contacts", after=after, count=1)
         manifest = mirror.run(asked=LIST_ONLY, concurrency=1)
@@ -57,10 +57,8 @@ def test_a_deleted_row_that_moves_between_pages_is_stored(sandbox: Sandbox, mirr
 
 
 @pytest.mark.parametrize("filter_", ["ACTIVE", "DELETED"])
-def test_a_flag_is_unknown_until_its_list_is_read(
-    sandbox: Sandbox, mirror: Mirror, filter_: str
-) -> None:
-    sandbox.fill(contacts=30)
+def test_a_flag_is_unknown_until_its_list_is_read(mirror: Mirror, filter_: str) -> None:
+    mirror.sandbox.fill(contacts=30)
     mirror.run(filter=filter_, asked=LIST_ONLY)
     stored = mirror.rows("bms.contact")
     assert stored
@@ -72,16 +70,14 @@ def test_a_flag_is_unknown_until_its_list_is_read(
     assert [row["_assigned"] for row in mirror.rows("bms.contact")] == flags
 
 
-def test_a_filtered_list_is_read_twice_only_if_rows_are_new_or_changed(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
-    sandbox.fill(contacts=30)
+def test_a_filtered_list_is_read_twice_only_if_rows_are_new_or_changed(mirror: Mirror) -> None:
+    mirror.sandbox.fill(contacts=30)
     mirror.run(asked=LIST_ONLY)
     assigned = sum(bool(row["_assigned"]) for row in mirror.rows("bms.contact"))
     pages = -(-assigned // 10)
     mirror.run(asked=LIST_ONLY)
     at_rest = mirror.requests("list_contacts")
-    sandbox.edit("contacts", 1001, city="Brest")
+    mirror.sandbox.edit("contacts", 1001, city="Brest")
     mirror.run(asked=LIST_ONLY)
     seen = next(row for row in mirror.rows("bms.contact", "id = 1001"))
     more = 0 if seen["_assigned"] else pages + 1

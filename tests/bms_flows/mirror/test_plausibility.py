@@ -25,13 +25,11 @@ def emails(mirror: Mirror) -> list[Any]:
 
 
 @pytest.mark.parametrize("form", ["email=renamed:mail", "email=null", "email=absent"])
-def test_a_field_that_loses_its_values_holds_the_run(
-    sandbox: Sandbox, mirror: Mirror, form: str
-) -> None:
-    sandbox.fill(contacts=120)
+def test_a_field_that_loses_its_values_holds_the_run(mirror: Mirror, form: str) -> None:
+    mirror.sandbox.fill(contacts=120)
     mirror.run(asked=LIST_ONLY)
     before = mirror.places()
-    sandbox.set_dialect(shown_forms=form)
+    mirror.sandbox.set_dialect(shown_forms=form)
     with pytest.raises(LoadHeld, match=r"field_emptied \(email: lost in"):
         mirror.run(asked=LIST_ONLY)
     assert mirror.places() == before, "the former values stay"
@@ -66,28 +64,24 @@ def test_a_list_that_marks_all_rows_as_deleted_is_held(sandbox: Sandbox, mirror:
     assert mirror.rows("bms.contact", "not deleted") == []
 
 
-def test_a_service_that_ignores_the_filter_of_a_flag_s_list_is_held(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
-    sandbox.fill(contacts=120)
+def test_a_service_that_ignores_the_filter_of_a_flag_s_list_is_held(mirror: Mirror) -> None:
+    mirror.sandbox.fill(contacts=120)
     mirror.run(asked=LIST_ONLY)
     before = mirror.places()
-    sandbox.set_dialect(ignored_parameters=["list_contacts.filter"])
+    mirror.sandbox.set_dialect(ignored_parameters=["list_contacts.filter"])
     with pytest.raises(LoadHeld, match=r"many_changed \(_assigned"):
         mirror.run(asked=LIST_ONLY)
     assert mirror.places() == before
     assert mirror.run(asked=ACCEPTED)["changed"] > 20
 
 
-def test_an_acceptance_covers_only_what_the_latest_run_was_held_for(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
-    sandbox.fill(contacts=120)
+def test_an_acceptance_covers_only_what_the_latest_run_was_held_for(mirror: Mirror) -> None:
+    mirror.sandbox.fill(contacts=120)
     mirror.run(asked=LIST_ONLY)
-    sandbox.set_dialect(shown_forms="email=null")
+    mirror.sandbox.set_dialect(shown_forms="email=null")
     with pytest.raises(LoadHeld):
         mirror.run(asked=LIST_ONLY)
-    sandbox.set_dialect(shown_forms="email=null,last_name=null")
+    mirror.sandbox.set_dialect(shown_forms="email=null,last_name=null")
     with pytest.raises(LoadHeld, match="last_name") as held:
         mirror.run(asked=ACCEPTED)
     assert "email:" not in str(held.value)

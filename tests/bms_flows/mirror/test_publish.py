@@ -41,11 +41,9 @@ def test_a_restricted_run_releases_no_quarantine(mirror: Mirror, bad_row: str) -
     assert quarantined(mirror) == []
 
 
-def test_an_unstable_run_releases_no_quarantine(
-    sandbox: Sandbox, mirror: Mirror, bad_row: str
-) -> None:
-    sandbox.set_dialect(page_size_max=1)  # pages without a common row prove nothing
-    sandbox.set_fault("page_delete", "list_contacts", probability=0.2)
+def test_an_unstable_run_releases_no_quarantine(mirror: Mirror, bad_row: str) -> None:
+    mirror.sandbox.set_dialect(page_size_max=1)  # pages without a common row prove nothing
+    mirror.sandbox.set_fault("page_delete", "list_contacts", probability=0.2)
     assert mirror.run(asked=LIST_ONLY)["state"] == "unstable"
     assert quarantined(mirror) == [bad_row]
 

@@ -25,10 +25,8 @@ def balanced(counts: dict[str, Any]) -> bool:
     return bool(counts["rows_read"] == sum(counts[name] for name in accounted))
 
 
-def test_the_first_sync_loads_every_contact_with_its_detail(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
-    truth = sandbox.rows("contacts")
+def test_the_first_sync_loads_every_contact_with_its_detail(mirror: Mirror) -> None:
+    truth = mirror.sandbox.rows("contacts")
     manifest = mirror.run()
     stored = mirror.rows("bms.contact")
     assert manifest["state"] == "complete"
@@ -63,13 +61,11 @@ def test_a_hundred_runs_without_a_change_write_nothing(sandbox: Sandbox, mirror:
     assert details == 40  # a rotation takes a hundred runs: each contact once
 
 
-def test_a_changed_list_item_adds_a_version_and_reads_one_detail(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
-    sandbox.fill(contacts=30)
+def test_a_changed_list_item_adds_a_version_and_reads_one_detail(mirror: Mirror) -> None:
+    mirror.sandbox.fill(contacts=30)
     mirror.settings = FlowSettings(mirror_rotation=NEVER)
     mirror.run()
-    sandbox.edit("contacts", 1003, email="new@example.org", notes="seen with it")
+    mirror.sandbox.edit("contacts", 1003, email="new@example.org", notes="seen with it")
     manifest = mirror.run()
     assert manifest["changed"] == 1
     assert mirror.requests("read_contact") == 1
@@ -80,14 +76,14 @@ def test_a_changed_list_item_adds_a_version_and_reads_one_detail(
     assert mirror.run()["changed"] == 0
 
 
-def test_the_rotation_finds_changes_that_the_list_does_not_show(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
-    sandbox.fill(contacts=20)
+def test_the_rotation_finds_changes_that_the_list_does_not_show(mirror: Mirror) -> None:
+    mirror.sandbox.fill(contacts=20)
     mirror.settings = FlowSettings(mirror_rotation=4)
     mirror.run()
-    true = next(row for row in sandbox.rows("contacts") if row["id"] == 1005)
-    sandbox.edit("contacts", 1005, notes="only in the detail", modified_on=true["modified_on"])
+    true = next(row for row in mirror.sandbox.rows("contacts") if row["id"] == 1005)
+    mirror.sandbox.edit(
+        "contacts", 1005, notes="only in the detail", modified_on=true["modified_on"]
+    )
     changed = [mirror.run()["changed"] for _ in range(4)]
     assert sorted(changed) == [0, 0, 0, 1]
     assert mirror.rows("bms.contact", "id = 1005")[0]["notes"] == "only in the detail"
@@ -110,15 +106,13 @@ def test_flagged_and_missing_contacts_are_both_deleted(sandbox: Sandbox, mirror:
 
 
 @pytest.mark.parametrize("asked", [RunOptions(), DETAILS_LATER], ids=["details", "list only"])
-def test_a_contact_that_returns_has_a_new_version(
-    sandbox: Sandbox, mirror: Mirror, asked: RunOptions
-) -> None:
-    sandbox.fill(contacts=30)
+def test_a_contact_that_returns_has_a_new_version(mirror: Mirror, asked: RunOptions) -> None:
+    mirror.sandbox.fill(contacts=30)
     mirror.run(asked=asked)
-    true = next(row for row in sandbox.rows("contacts") if row["id"] == 1004)
-    sandbox.delete("contacts", 1004)
+    true = next(row for row in mirror.sandbox.rows("contacts") if row["id"] == 1004)
+    mirror.sandbox.delete("contacts", 1004)
     assert mirror.run(asked=asked)["missing"] == 1
-    sandbox.insert("contacts", **true)
+    mirror.sandbox.insert("contacts", **true)
     back = mirror.run(asked=asked)
     assert (back["changed"], back["missing"]) == (1, 0)
     states = [row["_removal_reason"] for row in mirror.rows("bms.contact_version", "id = 1004")]
@@ -144,13 +138,11 @@ def test_many_missing_rows_need_confirmation(sandbox: Sandbox, mirror: Mirror) -
     assert (accepted["state"], accepted["missing"]) == ("complete", 19)
 
 
-def test_pages_without_half_of_their_rows_cause_no_removals(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
+def test_pages_without_half_of_their_rows_cause_no_removals(mirror: Mirror) -> None:
     """A missing row is not removed while its detail exists."""
-    sandbox.fill(contacts=60)
+    mirror.sandbox.fill(contacts=60)
     mirror.run()
-    sandbox.set_fault("short_list", "list_contacts", count=1, after=5)
+    mirror.sandbox.set_fault("short_list", "list_contacts", count=1, after=5)
     manifest = mirror.run()
     assert manifest["missing"] == 0
     assert manifest["state"] == "complete"  # the second pass returned them
@@ -167,13 +159,11 @@ def test_the_budget_spreads_first_details_over_runs(sandbox: Sandbox, mirror: Mi
     assert all(row["_detailed"] and row["phone_number"] for row in mirror.rows("bms.contact"))
 
 
-def test_a_run_without_details_keeps_the_columns_of_details(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
-    sandbox.fill(contacts=20)
+def test_a_run_without_details_keeps_the_columns_of_details(mirror: Mirror) -> None:
+    mirror.sandbox.fill(contacts=20)
     mirror.run()
     kept = mirror.rows("bms.contact", "id = 1003")[0]
-    sandbox.edit("contacts", 1003, city="Brest")
+    mirror.sandbox.edit("contacts", 1003, city="Brest")
     assert mirror.run(asked=DETAILS_LATER)["changed"] == 1
     assert mirror.requests("read_contact") == 0
     row = mirror.rows("bms.contact", "id = 1003")[0]
@@ -199,22 +189,20 @@ RESTRICTED: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("given", RESTRICTED, ids=str)
 def test_a_restricted_run_leaves_other_rows_unchanged(
-    sandbox: Sandbox, mirror: Mirror, given: dict[str, Any]
+    mirror: Mirror, given: dict[str, Any]
 ) -> None:
-    sandbox.fill(contacts=60)
+    mirror.sandbox.fill(contacts=60)
     mirror.run()
     stood = mirror.rows("bms.contact")
-    sandbox.delete("contacts", 1004)
+    mirror.sandbox.delete("contacts", 1004)
     manifest = mirror.run(**given)
     assert (manifest["missing"], manifest["changed"]) == (0, 0)
     assert mirror.rows("bms.contact") == stood
 
 
 @pytest.mark.parametrize("given", RESTRICTED, ids=str)
-def test_a_restricted_run_and_a_whole_run_agree(
-    sandbox: Sandbox, mirror: Mirror, given: dict[str, Any]
-) -> None:
-    sandbox.fill(contacts=60)
+def test_a_restricted_run_and_a_whole_run_agree(mirror: Mirror, given: dict[str, Any]) -> None:
+    mirror.sandbox.fill(contacts=60)
     some = mirror.run(**given)
     rest = mirror.run()
     assert some["inserted"] + rest["inserted"] == 60
@@ -236,29 +224,25 @@ def test_a_restricted_run_does_not_count_for_freshness(sandbox: Sandbox, mirror:
     assert complete_at() == whole is not None
 
 
-def test_a_contact_that_is_no_longer_assigned_loses_its_flag(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
-    sandbox.fill(contacts=30)
+def test_a_contact_that_is_no_longer_assigned_loses_its_flag(mirror: Mirror) -> None:
+    mirror.sandbox.fill(contacts=30)
     mirror.run()
-    true = next(row for row in sandbox.rows("contacts") if row["id"] == 1001)
-    sandbox.edit("contacts", 1001, id_account_manager=None, modified_on=true["modified_on"])
+    true = next(row for row in mirror.sandbox.rows("contacts") if row["id"] == 1001)
+    mirror.sandbox.edit("contacts", 1001, id_account_manager=None, modified_on=true["modified_on"])
     assert mirror.run()["changed"] == 1
     states = [row["_assigned"] for row in mirror.rows("bms.contact_version", "id = 1001")]
     assert states == [True, False]
 
 
-def test_an_invalid_row_is_quarantined_and_the_others_are_loaded(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
-    sandbox.fill(contacts=20)
-    sandbox.edit("contacts", 1003, city="a\0b")
+def test_an_invalid_row_is_quarantined_and_the_others_are_loaded(mirror: Mirror) -> None:
+    mirror.sandbox.fill(contacts=20)
+    mirror.sandbox.edit("contacts", 1003, city="a\0b")
     manifest = mirror.run()
     assert (manifest["inserted"], manifest["quarantined"]) == (19, 1)
     with mirror.warehouse.connect() as connection:
         aside = connection.exec_driver_sql("select * from bms.quarantine").mappings().one()
     assert (aside["row_key"], aside["code"], aside["field"]) == ("1003", "bad_text", "city")
-    sandbox.edit("contacts", 1003, city="ab")
+    mirror.sandbox.edit("contacts", 1003, city="ab")
     assert mirror.run()["inserted"] == 1
     with mirror.warehouse.connect() as connection:
         assert not connection.exec_driver_sql("select * from bms.quarantine").all()

@@ -9,6 +9,7 @@ import pytest
 from bms_flows.mirror.resource import RunOptions
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.environment import Mirror
+from tests.support.sql import scalar
 
 LIST_ONLY = RunOptions(details=False, accept_gone=True)
 
@@ -42,51 +43,44 @@ BOTH = ("page_insert", "page_delete")
         (BOTH, "modified_on"),
     ],
 )
-def test_rows_that_shift_between_pages(
-    sandbox: Sandbox, mirror: Mirror, kinds: tuple[str, ...], order: str
-) -> None:
+def test_rows_that_shift_between_pages(mirror: Mirror, kinds: tuple[str, ...], order: str) -> None:
     """Rows change at every tenth request of a later page: far more than 1 % of the rows per pass."""
-    sandbox.fill(contacts=120)
-    sandbox.set_dialect(list_order=order)
+    mirror.sandbox.fill(contacts=120)
+    mirror.sandbox.set_dialect(list_order=order)
     mirror.run(asked=LIST_ONLY)
-    before = {row["id"] for row in sandbox.rows("contacts") if not row["deleted"]}
+    before = {row["id"] for row in mirror.sandbox.rows("contacts") if not row["deleted"]}
     for kind in kinds:
-        sandbox.set_fault(kind, "list_contacts", probability=0.1)
+        mirror.sandbox.set_fault(kind, "list_contacts", probability=0.1)
     states = set()
     for _ in range(2):
         manifest = mirror.run(asked=LIST_ONLY, concurrency=4)
         states.add(manifest["state"])
-        after = {row["id"] for row in sandbox.rows("contacts") if not row["deleted"]}
-        assert false_deletions(sandbox, mirror) == set()
+        after = {row["id"] for row in mirror.sandbox.rows("contacts") if not row["deleted"]}
+        assert false_deletions(mirror.sandbox, mirror) == set()
         if manifest["state"] == "complete":
             assert missed(before & after, mirror) == set()
         before = after
-    fired = sandbox.truth()["faults"]
+    fired = mirror.sandbox.truth()["faults"]
     assert all(fired[kind] for kind in kinds)
     assert "complete" in states
-    sandbox.clear_faults()
+    mirror.sandbox.clear_faults()
     assert mirror.run(asked=LIST_ONLY)["state"] == "complete"
-    live = {row["id"] for row in sandbox.rows("contacts") if not row["deleted"]}
+    live = {row["id"] for row in mirror.sandbox.rows("contacts") if not row["deleted"]}
     assert {row["id"] for row in mirror.rows("bms.contact", "not deleted")} == live
 
 
-def test_a_constantly_changing_list_is_unstable_and_still_loaded(
-    sandbox: Sandbox, mirror: Mirror
-) -> None:
+def test_a_constantly_changing_list_is_unstable_and_still_loaded(mirror: Mirror) -> None:
     """With unordered pages and deletions at every page, no row is marked as removed."""
-    sandbox.fill(contacts=60)
+    mirror.sandbox.fill(contacts=60)
     mirror.run(asked=LIST_ONLY)
-    sandbox.set_dialect(page_size_max=1)  # pages without a common row prove nothing
-    sandbox.set_fault("page_delete", "list_contacts", probability=0.2)
-    sandbox.insert("contacts", id=5000)
+    mirror.sandbox.set_dialect(page_size_max=1)  # pages without a common row prove nothing
+    mirror.sandbox.set_fault("page_delete", "list_contacts", probability=0.2)
+    mirror.sandbox.insert("contacts", id=5000)
     manifest = mirror.run(asked=LIST_ONLY)
     assert (manifest["state"], manifest["missing"]) == ("unstable", 0)
     assert mirror.rows("bms.contact", "id = 5000")
-    assert false_deletions(sandbox, mirror) == set()
-    with mirror.warehouse.connect() as connection:
-        reason = connection.exec_driver_sql(
-            "select reason from bms.step_run order by id desc"
-        ).scalar()
+    assert false_deletions(mirror.sandbox, mirror) == set()
+    reason = scalar(mirror.warehouse, "select reason from bms.step_run order by id desc")
     assert "no two passes agree" in str(reason)
 
 
@@ -136,11 +130,9 @@ def test_concurrent_edits_lose_no_rows(sandbox: Sandbox, mirror: Mirror) -> None
 
 
 @pytest.mark.parametrize("kind", ["page_insert", "page_delete"])
-def test_requests_stay_within_two_passes_plus_a_fifth(
-    sandbox: Sandbox, mirror: Mirror, kind: str
-) -> None:
-    sandbox.fill(consultants=2_500)
-    sandbox.set_fault(kind, "list_consultants", probability=0.1)
+def test_requests_stay_within_two_passes_plus_a_fifth(mirror: Mirror, kind: str) -> None:
+    mirror.sandbox.fill(consultants=2_500)
+    mirror.sandbox.set_fault(kind, "list_consultants", probability=0.1)
     manifest = mirror.run("consultant", page_size=50, asked=LIST_ONLY)
     assert manifest["state"] == "complete"
     assert manifest["list_calls"] <= 2.2 * 50

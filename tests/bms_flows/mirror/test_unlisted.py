@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from bms.client import Client
 from bms.responses import Page
@@ -12,8 +11,8 @@ from bms_flows.mirror.resource import MirrorSource, RunOptions
 from bms_flows.mirror.resources import CONTACTS, source
 from bms_flows.mirror.run import TooManyRemovals
 from bms_flows.runtime.settings import FlowSettings
-from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.environment import KINDS, NEVER, Mirror
+from tests.support.sql import fetch
 
 
 @pytest.fixture
@@ -35,9 +34,9 @@ def archived(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 
 
 def test_rows_known_to_be_missing_from_lists_need_no_second_confirmation(
-    sandbox: Sandbox, mirror: Mirror, archived: set[int]
+    mirror: Mirror, archived: set[int]
 ) -> None:
-    sandbox.fill(contacts=60)
+    mirror.sandbox.fill(contacts=60)
     mirror.settings = FlowSettings(mirror_rotation=NEVER)
     mirror.run()
     stood = mirror.rows("bms.contact_version")
@@ -57,28 +56,26 @@ def test_rows_known_to_be_missing_from_lists_need_no_second_confirmation(
 
 
 def test_an_unlisted_row_is_removed_once_its_detail_is_missing(
-    sandbox: Sandbox, mirror: Mirror, archived: set[int]
+    mirror: Mirror, archived: set[int]
 ) -> None:
-    sandbox.fill(contacts=20)
+    mirror.sandbox.fill(contacts=20)
     mirror.settings = FlowSettings(mirror_rotation=2)
     mirror.run()
     archived.update({1004, 1005})
     mirror.run()
-    sandbox.delete("contacts", 1005)
+    mirror.sandbox.delete("contacts", 1005)
     assert sum(mirror.run()["missing"] for _ in range(2)) == 1
     (gone,) = mirror.rows("bms.contact", "_removal_reason = 'missing'")
     assert gone["id"] == 1005
 
 
-def test_many_missing_details_need_confirmation(
-    sandbox: Sandbox, mirror: Mirror, archived: set[int]
-) -> None:
-    sandbox.fill(contacts=60)
+def test_many_missing_details_need_confirmation(mirror: Mirror, archived: set[int]) -> None:
+    mirror.sandbox.fill(contacts=60)
     mirror.run()
     archived.update(range(1001, 1016))
     mirror.run(asked=RunOptions(accept_gone=True))
     for number in range(1001, 1016):
-        sandbox.delete("contacts", number)
+        mirror.sandbox.delete("contacts", number)
     with pytest.raises(TooManyRemovals):
         mirror.run(asked=RunOptions(full=True))
     assert not mirror.rows("bms.contact", "_removal_reason = 'missing'")
@@ -106,9 +103,9 @@ def merged(monkeypatch: pytest.MonkeyPatch) -> dict[int, int]:
 
 
 def test_a_merged_contact_is_missing_and_the_other_contact_is_unchanged(
-    mirror: Mirror, sandbox: Sandbox, merged: dict[int, int]
+    mirror: Mirror, merged: dict[int, int]
 ) -> None:
-    sandbox.fill(contacts=20)
+    mirror.sandbox.fill(contacts=20)
     mirror.run()
     other = mirror.rows("bms.contact_version", "id = 1007")
     merged[1005] = 1007
@@ -121,11 +118,9 @@ def test_a_merged_contact_is_missing_and_the_other_contact_is_unchanged(
     assert mirror.places() == written
 
 
-def test_a_detail_of_another_contact_is_not_stored(
-    mirror: Mirror, sandbox: Sandbox, merged: dict[int, int]
-) -> None:
+def test_a_detail_of_another_contact_is_not_stored(mirror: Mirror, merged: dict[int, int]) -> None:
     """A gateway or a cache returns the response of another request."""
-    sandbox.fill(contacts=20)
+    mirror.sandbox.fill(contacts=20)
     usual = KINDS["contact"][1]
     merged[1005] = 1007
     KINDS["contact"] = (
@@ -133,8 +128,7 @@ def test_a_detail_of_another_contact_is_not_stored(
         lambda client: replace(usual(client), rows=source(client, CONTACTS).rows),
     )
     assert mirror.run()["quarantined"] == 0
-    with mirror.warehouse.connect() as connection:
-        wrong = connection.execute(text("select row_key, code from bms.quarantine")).all()
+    wrong = fetch(mirror.warehouse, "select row_key, code from bms.quarantine")
     assert wrong == [("1005 detail", "other_record")]
     (row,) = mirror.rows("bms.contact", "id = 1005")
     assert not row["_detailed"]

@@ -4,11 +4,12 @@ import os
 import subprocess
 from pathlib import Path
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.onboarding import onboard
+from tests.support.sql import execute, scalar
 
 FORMER = """
     drop table bms.load_profile, bms.client_invoice_finding;
@@ -28,19 +29,14 @@ PEOPLE = csv(
 
 def rows(warehouse: Engine) -> dict[str, int]:
     tables = "dropped_file creation creation_event creation_plan creation_match creation_snapshot step_run"
-    with warehouse.connect() as connection:
-        return {
-            name: connection.scalar(text(f"select count(*) from bms.{name}"))
-            for name in tables.split()
-        }
+    return {name: scalar(warehouse, f"select count(*) from bms.{name}") for name in tables.split()}
 
 
 def test_a_file_dropped_after_a_carry_over_creates_nothing(
     project: Path, warehouse: Engine, warehouse_uri: str, sandbox: Sandbox, drop: Drop
 ) -> None:
     onboard(drop(PEOPLE))
-    with warehouse.begin() as connection:
-        connection.execute(text(FORMER))
+    execute(warehouse, FORMER)
     before = rows(warehouse)
     for _ in range(2):  # a carry-over can run again
         carried = subprocess.run(  # noqa: S603 - our own script

@@ -16,6 +16,7 @@ from bms_warehouse import database
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.crm import TWO
 from tests.bms_flows.onboarding.onboarding import Run, creation_of, onboard
+from tests.support.sql import execute
 
 FILES = {
     "employee": csv("900001;Lefèvre;Aurélie;2026-05-01;", "900002;Martin;Paul;2026-05-01;"),
@@ -146,8 +147,7 @@ def test_a_ledger_restored_to_before_the_send_creates_no_duplicate(
 ) -> None:
     this = drop(FILES["contact"], "contact")
     fail_to_create(this, sandbox)
-    with warehouse.begin() as connection:
-        connection.execute(text("create table bms.creation_backup as table bms.creation"))
+    execute(warehouse, "create table bms.creation_backup as table bms.creation")
     assert {outcome.state for outcome in run(this)} == {"created"}
     with warehouse.begin() as connection:
         columns = (

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -33,6 +34,7 @@ from bms_warehouse.queries import waiting
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.onboarding import Run, creation_of, onboard
 from tests.support.days import today
+from tests.support.sql import execute, fetch, scalar, scalars
 
 TWO = csv("900001;Lefèvre;Aurélie;2026-05-15;", "900002;Martin;Paul;2026-05-15;900001")
 
@@ -53,46 +55,53 @@ async def applied(creation: Creation, sheet: Sheet, plan_id: str) -> str:
     return begun.plan_id
 
 
-def hired(sandbox: Sandbox) -> dict[str, Any]:
-    """The first of `TWO`, there already."""
-    return sandbox.insert(
-        "employees",
-        id_entity=1,
-        payroll_number="900001",
-        last_name="Lefèvre",
-        first_name="Aurélie",
-        start_date="2026-05-15",
-    )
+def hired(
+    sandbox: Sandbox, number: str = "900001", last: str = "Lefèvre", first: str = "Aurélie"
+) -> dict[str, Any]:
+    """Insert the record of a row, by default the first of `TWO`."""
+    known = {"payroll_number": number, "last_name": last, "first_name": first}
+    return sandbox.insert("employees", id_entity=1, start_date="2026-05-15", **known)
 
 
-async def test_nothing_is_sent_before_approval(
-    warehouse: Engine, sandbox: Sandbox, drop: Drop
-) -> None:
-    run = drop(TWO)
-    async with creation_of(run, warehouse, approval="always") as (creation, sheet):
+Open = Callable[..., AbstractAsyncContextManager[tuple[Creation, Sheet]]]
+REVIEWED: dict[str, Any] = {"create_attempts": 1, "settle_s": 0.1}
+
+
+@pytest.fixture
+def opened(warehouse: Engine, drop: Drop) -> Open:
+    """Drop a file, by default `TWO`, and work on it."""
+    return lambda content=TWO, **settings: creation_of(drop(content), warehouse, **settings)
+
+
+def say(creation: Creation, answer: Callable[..., None], plan_id: str, who: str = "ada") -> None:
+    """Approve or refuse a plan."""
+    answer(creation.warehouse, creation.drop_id, plan_id, who)
+
+
+async def test_nothing_is_sent_before_approval(sandbox: Sandbox, opened: Open) -> None:
+    async with opened(approval="always") as (creation, sheet):
         asked = await creation.plan(sheet)
         assert asked.decision.ask
         assert "Lefèvre" not in asked.text()
         with pytest.raises(NotApproved):
             await creation.enter(asked.plan.id, sheet)
-        approval.refuse(creation.warehouse, run.drop_id, asked.plan.id, "ada")
+        say(creation, approval.refuse, asked.plan.id)
         outcomes, _ = await receipt(creation, sheet, asked.plan.id)
         assert [outcome.state for outcome in outcomes] == ["waiting", "waiting"]
         assert sandbox.truth()["created"]["employees"] == []
-        approval.approve(creation.warehouse, run.drop_id, asked.plan.id, "ada")
+        say(creation, approval.approve, asked.plan.id)
         await applied(creation, sheet, asked.plan.id)
         assert len(sandbox.truth()["created"]["employees"]) == 2
 
 
 async def test_a_larger_plan_requires_another_approval_with_the_difference(
-    warehouse: Engine, sandbox: Sandbox, drop: Drop
+    sandbox: Sandbox, opened: Open
 ) -> None:
     there = hired(sandbox)
-    run = drop(TWO)
-    async with creation_of(run, warehouse, approval="always") as (creation, sheet):
+    async with opened(approval="always") as (creation, sheet):
         planned = await creation.plan(sheet)
         assert planned.plan.counts["create"] == 1
-        approval.approve(creation.warehouse, run.drop_id, planned.plan.id, "ada")
+        say(creation, approval.approve, planned.plan.id)
         sandbox.delete("employees", there["guid_employee"])
         # The setting changed; the approval of the approver still decides.
         now = replace(creation, settings=replace(creation.settings, approval="never"))
@@ -107,11 +116,10 @@ async def test_a_larger_plan_requires_another_approval_with_the_difference(
 
 @pytest.mark.parametrize(("approval", "asked"), [("never", False), (2, False), (1, True)])
 async def test_a_plan_that_needs_no_approval_continues_while_the_setting_allows_it(
-    warehouse: Engine, sandbox: Sandbox, drop: Drop, approval: Any, asked: bool
+    sandbox: Sandbox, approval: Any, asked: bool, opened: Open
 ) -> None:
     there = hired(sandbox)
-    run = drop(TWO)
-    async with creation_of(run, warehouse, approval=approval) as (creation, sheet):
+    async with opened(approval=approval) as (creation, sheet):
         planned = await creation.plan(sheet)
         sandbox.delete("employees", there["guid_employee"])
         again = await creation.enter(planned.plan.id, sheet)
@@ -147,10 +155,7 @@ async def test_rows_created_without_approval_yesterday_do_not_count(
     warehouse: Engine, drop: Drop
 ) -> None:
     await asked(drop(newcomers(900000, 20)), warehouse, approval=20)
-    with warehouse.begin() as connection:
-        connection.execute(
-            text("update bms.creation_plan set decided_at = decided_at - interval '1 day'")
-        )
+    execute(warehouse, "update bms.creation_plan set decided_at = decided_at - interval '1 day'")
     assert not (await asked(drop(newcomers(910000, 20)), warehouse, approval=20)).decision.ask
 
 
@@ -167,14 +172,11 @@ async def test_two_concurrent_plans_share_the_daily_limit(warehouse: Engine, dro
     assert sorted(each.decision.ask for each in plans) == [False, True, True, True]
 
 
-async def test_an_unapproved_plan_approves_no_smaller_plan(
-    warehouse: Engine, sandbox: Sandbox, drop: Drop
-) -> None:
+async def test_an_unapproved_plan_approves_no_smaller_plan(sandbox: Sandbox, opened: Open) -> None:
     """One of the two was hired in between: the smaller plan is not approved either."""
-    run = drop(TWO)
-    async with creation_of(run, warehouse, approval="always") as (creation, sheet):
+    async with opened(approval="always") as (creation, sheet):
         planned = await creation.plan(sheet)
-        approval.refuse(creation.warehouse, run.drop_id, planned.plan.id, "ada")
+        say(creation, approval.refuse, planned.plan.id)
         hired(sandbox)
         with pytest.raises(NotApproved, match="is refused, not approved"):
             await creation.enter(planned.plan.id, sheet)
@@ -182,27 +184,21 @@ async def test_an_unapproved_plan_approves_no_smaller_plan(
 
 
 async def test_a_smaller_plan_continues_without_another_approval(
-    warehouse: Engine, sandbox: Sandbox, drop: Drop
+    sandbox: Sandbox, opened: Open
 ) -> None:
-    run = drop(csv("900001;Lefèvre;Aurélie;2026-05-15;", "900002;Martin;Paul;2026-05-15;"))
-    async with creation_of(run, warehouse) as (creation, sheet):
+    async with opened(
+        csv("900001;Lefèvre;Aurélie;2026-05-15;", "900002;Martin;Paul;2026-05-15;")
+    ) as (creation, sheet):
         planned = await creation.plan(sheet)
-        sandbox.insert(
-            "employees",
-            id_entity=1,
-            payroll_number="900002",
-            last_name="Martin",
-            first_name="Paul",
-            start_date="2026-05-15",
-        )
+        hired(sandbox, "900002", "Martin", "Paul")
         plan_id = await applied(creation, sheet, planned.plan.id)
         assert plan_id != planned.plan.id
         outcomes, _ = await receipt(creation, sheet, plan_id)
         assert [outcome.state for outcome in outcomes] == ["created", "already_there"]
 
 
-def said_of(creation: Creation, run: Run, plan_id: str) -> tuple[str, str | None]:
-    plan = approval.load(creation.warehouse, run.drop_id, plan_id)
+def said_of(creation: Creation, plan_id: str) -> tuple[str, str | None]:
+    plan = approval.load(creation.warehouse, creation.drop_id, plan_id)
     assert (plan.decided_by is None) is (plan.decided_at is None)
     return plan.state, plan.decided_by
 
@@ -215,49 +211,44 @@ def waits(engine: Engine) -> list[int]:
 
 @pytest.mark.parametrize("said", [approval.approve, approval.refuse])
 async def test_a_plan_submitted_again_waits_again_for_approval(
-    said: Callable[..., None], warehouse: Engine, drop: Drop
+    said: Callable[..., None], warehouse: Engine, opened: Open
 ) -> None:
-    run = drop(TWO)
-    async with creation_of(run, warehouse, approval="always") as (creation, sheet):
+    async with opened(approval="always") as (creation, sheet):
         plan_id = (await creation.plan(sheet)).plan.id
-        said(creation.warehouse, run.drop_id, plan_id, "ada")
-        before = said_of(creation, run, plan_id)
+        say(creation, said, plan_id)
+        before = said_of(creation, plan_id)
         await creation.plan(sheet, dry_run=True)
-        assert said_of(creation, run, plan_id) == before
+        assert said_of(creation, plan_id) == before
         assert waits(warehouse) == []
         again = await creation.plan(sheet)
         assert again.plan.id == plan_id
-        assert said_of(creation, run, plan_id) == ("made", None)
+        assert said_of(creation, plan_id) == ("made", None)
         assert waits(warehouse) == [2]
-        approval.refuse(creation.warehouse, run.drop_id, plan_id, "bob")
-        assert said_of(creation, run, plan_id) == ("refused", "bob")
+        say(creation, approval.refuse, plan_id, "bob")
+        assert said_of(creation, plan_id) == ("refused", "bob")
 
 
-async def test_a_rejection_after_an_approval_counts_until_the_plan_is_entered(
-    warehouse: Engine, drop: Drop
-) -> None:
+async def test_a_rejection_after_an_approval_counts_until_the_plan_is_entered(opened: Open) -> None:
     """The approval's task was cleared; the plan is unchanged."""
-    run = drop(TWO)
-    async with creation_of(run, warehouse, approval="always") as (creation, sheet):
+    async with opened(approval="always") as (creation, sheet):
         plan_id = (await creation.plan(sheet)).plan.id
-        approval.approve(creation.warehouse, run.drop_id, plan_id, "ada")
-        approval.refuse(creation.warehouse, run.drop_id, plan_id, "bob")
-        assert said_of(creation, run, plan_id) == ("refused", "bob")
-        approval.approve(creation.warehouse, run.drop_id, plan_id, "ada")
+        say(creation, approval.approve, plan_id)
+        say(creation, approval.refuse, plan_id, "bob")
+        assert said_of(creation, plan_id) == ("refused", "bob")
+        say(creation, approval.approve, plan_id)
         await applied(creation, sheet, plan_id)
-        approval.refuse(creation.warehouse, run.drop_id, plan_id, "bob")
-        assert said_of(creation, run, plan_id) == ("applied", "ada")
+        say(creation, approval.refuse, plan_id, "bob")
+        assert said_of(creation, plan_id) == ("applied", "ada")
 
 
 async def test_the_board_shows_the_plan_awaiting_approval_not_the_latest_plan(
-    warehouse: Engine, sandbox: Sandbox, drop: Drop
+    warehouse: Engine, sandbox: Sandbox, opened: Open
 ) -> None:
-    run = drop(TWO)
-    async with creation_of(run, warehouse, approval="always") as (creation, sheet):
+    async with opened(approval="always") as (creation, sheet):
         first = await creation.plan(sheet, dry_run=True)
         there = hired(sandbox)
         second = await creation.plan(sheet)
-        approval.refuse(creation.warehouse, run.drop_id, second.plan.id, "ada")
+        say(creation, approval.refuse, second.plan.id)
         sandbox.delete("employees", there["guid_employee"])
         third = await creation.plan(sheet)
         assert third.plan.id == first.plan.id
@@ -265,15 +256,14 @@ async def test_the_board_shows_the_plan_awaiting_approval_not_the_latest_plan(
 
 
 async def test_a_rejected_plan_waits_again_after_another_plan_replaced_it(
-    warehouse: Engine, sandbox: Sandbox, drop: Drop
+    warehouse: Engine, sandbox: Sandbox, opened: Open
 ) -> None:
-    run = drop(TWO)
-    async with creation_of(run, warehouse, approval="always") as (creation, sheet):
+    async with opened(approval="always") as (creation, sheet):
         larger = await creation.plan(sheet)
-        approval.refuse(creation.warehouse, run.drop_id, larger.plan.id, "ada")
+        say(creation, approval.refuse, larger.plan.id)
         there = hired(sandbox)
         smaller = await creation.plan(sheet)
-        approval.approve(creation.warehouse, run.drop_id, smaller.plan.id, "ada")
+        say(creation, approval.approve, smaller.plan.id)
         sandbox.delete("employees", there["guid_employee"])
         asked = await creation.enter(smaller.plan.id, sheet)
         assert isinstance(asked, Proposal)
@@ -291,41 +281,38 @@ class StandsStill:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._remote, name)
 
-    async def read_all(self, scopes: Iterable[Any], at: datetime) -> ServiceLists:
-        """Wait, then read the lists."""
+    async def _once_released(self, found: Awaitable[ServiceLists]) -> ServiceLists:
         self.stands.set()
         await self.goes_on.wait()
-        found: ServiceLists = await self._remote.read_all(scopes, at)
-        return found
+        return await found
+
+    async def read_all(self, scopes: Iterable[Any], at: datetime) -> ServiceLists:
+        """Wait, then read the lists."""
+        return await self._once_released(self._remote.read_all(scopes, at))
 
     async def refresh(self, snapshot: ServiceLists, at: datetime) -> ServiceLists:
         """Wait, then read what is new."""
-        self.stands.set()
-        await self.goes_on.wait()
-        found: ServiceLists = await self._remote.refresh(snapshot, at)
-        return found
+        return await self._once_released(self._remote.refresh(snapshot, at))
 
 
-async def test_a_delayed_planning_step_withdraws_no_approval(warehouse: Engine, drop: Drop) -> None:
-    run = drop(TWO)
-    async with creation_of(run, warehouse, approval="always") as (creation, sheet):
+async def test_a_delayed_planning_step_withdraws_no_approval(opened: Open) -> None:
+    async with opened(approval="always") as (creation, sheet):
         still = StandsStill(creation.remote)
         late = asyncio.create_task(replace(creation, remote=still).plan(sheet))
         await still.stands.wait()
         plan_id = (await creation.plan(sheet)).plan.id
-        approval.approve(creation.warehouse, run.drop_id, plan_id, "ada")
+        say(creation, approval.approve, plan_id)
         still.goes_on.set()
         assert (await late).plan.id == plan_id
-        assert said_of(creation, run, plan_id) == ("approved", "ada")
+        assert said_of(creation, plan_id) == ("approved", "ada")
 
 
 async def test_a_plan_whose_approval_is_withdrawn_during_the_check_is_not_entered(
-    warehouse: Engine, drop: Drop
+    warehouse: Engine, opened: Open
 ) -> None:
-    run = drop(TWO)
-    async with creation_of(run, warehouse, approval="always") as (creation, sheet):
+    async with opened(approval="always") as (creation, sheet):
         plan_id = (await creation.plan(sheet)).plan.id
-        approval.approve(creation.warehouse, run.drop_id, plan_id, "ada")
+        say(creation, approval.approve, plan_id)
         still = StandsStill(creation.remote)
         slow = replace(creation, remote=still)
         late = asyncio.create_task(slow.enter(plan_id, sheet))
@@ -334,17 +321,13 @@ async def test_a_plan_whose_approval_is_withdrawn_during_the_check_is_not_entere
         still.goes_on.set()
         with pytest.raises(NotApproved, match="was withdrawn"):
             await late
-        assert said_of(creation, run, plan_id) == ("made", None)
-        with warehouse.connect() as connection:
-            assert connection.scalar(text("select count(*) from bms.creation")) == 0
+        assert said_of(creation, plan_id) == ("made", None)
+        assert scalar(warehouse, "select count(*) from bms.creation") == 0
 
 
-async def test_a_plan_has_at_most_as_many_chunks_as_airflow_maps(
-    warehouse: Engine, drop: Drop
-) -> None:
+async def test_a_plan_has_at_most_as_many_chunks_as_airflow_maps(opened: Open) -> None:
     rows = (f"{900000 + n};Lefèvre{n};Aurélie;2026-05-15;" for n in range(MAX_MAPPED_TASKS + 1))
-    run = drop(csv(*rows))
-    async with creation_of(run, warehouse, approval="never", chunk_rows=1) as (creation, sheet):
+    async with opened(csv(*rows), approval="never", chunk_rows=1) as (creation, sheet):
         planned = await creation.plan(sheet)
         begun = await creation.enter(planned.plan.id, sheet)
         assert isinstance(begun, Entered)
@@ -370,10 +353,9 @@ async def in_review(creation: Creation, sheet: Sheet, sandbox: Sandbox) -> tuple
 
 @pytest.mark.parametrize("choice", ["create", "give_up", "candidate"])
 async def test_a_reviewer_decides_once_and_is_recorded(
-    choice: str, warehouse: Engine, sandbox: Sandbox, drop: Drop
+    choice: str, warehouse: Engine, sandbox: Sandbox, opened: Open
 ) -> None:
-    run = drop(TWO)
-    async with creation_of(run, warehouse, create_attempts=1, settle_s=0.1) as (creation, sheet):
+    async with opened(**REVIEWED) as (creation, sheet):
         plan_id, [row, follower] = await in_review(creation, sheet, sandbox)
         given = choice
         if choice == "candidate":
@@ -387,10 +369,9 @@ async def test_a_reviewer_decides_once_and_is_recorded(
             await decide(creation, [row], ReviewDecision(given, "bob", "manual__2"))
         await creation.applier().apply([row, follower])
         outcomes, _ = await receipt(creation, sheet, plan_id)
-    with warehouse.connect() as connection:
-        decided = connection.execute(
-            text("select who, what from bms.creation_event where what like 'decided%'")
-        ).all()
+    decided = fetch(
+        warehouse, "select who, what from bms.creation_event where what like 'decided%'"
+    )
     assert [who for who, _ in decided] == ["ada"]
     assert [outcome.state for outcome in outcomes] == {
         "create": ["created", "created"],
@@ -400,10 +381,9 @@ async def test_a_reviewer_decides_once_and_is_recorded(
 
 
 async def test_a_decision_for_a_record_that_is_not_there_is_refused(
-    warehouse: Engine, sandbox: Sandbox, drop: Drop
+    sandbox: Sandbox, opened: Open
 ) -> None:
-    run = drop(TWO)
-    async with creation_of(run, warehouse, create_attempts=1, settle_s=0.1) as (creation, sheet):
+    async with opened(**REVIEWED) as (creation, sheet):
         _, [row, _] = await in_review(creation, sheet, sandbox)
         for wrong in ("no guid", "00000000-0000-4000-8000-000000000000"):
             with pytest.raises(InvalidDecision):
@@ -411,10 +391,9 @@ async def test_a_decision_for_a_record_that_is_not_there_is_refused(
 
 
 async def test_a_mistyped_id_does_not_bind_a_row_to_another_person(
-    warehouse: Engine, sandbox: Sandbox, drop: Drop
+    sandbox: Sandbox, opened: Open
 ) -> None:
-    run = drop(TWO)
-    async with creation_of(run, warehouse, create_attempts=1, settle_s=0.1) as (creation, sheet):
+    async with opened(**REVIEWED) as (creation, sheet):
         _, [row, _] = await in_review(creation, sheet, sandbox)
         other = sandbox.insert("employees", id_entity=1, payroll_number="1", last_name="Autre")
         with pytest.raises(InvalidDecision, match="payroll_number") as refused:
@@ -431,11 +410,10 @@ async def test_a_mistyped_id_does_not_bind_a_row_to_another_person(
 
 
 async def test_a_listed_candidate_may_be_chosen_whatever_differs(
-    warehouse: Engine, sandbox: Sandbox, drop: Drop
+    sandbox: Sandbox, opened: Open
 ) -> None:
     there = hired(sandbox)
-    run = drop(csv("900009;Lefèvre;Aurélie;2026-05-15;"))
-    async with creation_of(run, warehouse) as (creation, sheet):
+    async with opened(csv("900009;Lefèvre;Aurélie;2026-05-15;")) as (creation, sheet):
         planned = await creation.plan(sheet)
         await applied(creation, sheet, planned.plan.id)
         [entry] = (await creation.ledger.by_key({planned.plan.rows[0].key or ""})).values()
@@ -448,19 +426,18 @@ async def test_a_listed_candidate_may_be_chosen_whatever_differs(
 
 
 async def test_an_abandoned_row_is_sent_only_by_a_reviewer_s_decision(
-    warehouse: Engine, sandbox: Sandbox, drop: Drop
+    sandbox: Sandbox, drop: Drop, opened: Open
 ) -> None:
-    run = drop(TWO)
-    async with creation_of(run, warehouse, create_attempts=1, settle_s=0.1) as (creation, sheet):
+    async with opened(**REVIEWED) as (creation, sheet):
         _, [row, _] = await in_review(creation, sheet, sandbox)
         no = await decide(creation, [row], ReviewDecision("give_up", "ada", "manual__1"))
         await creation.applier().apply(no)
         # The decision holds for its drop; a row of another drop goes to review again.
         for each, codes in [
-            (run, ["given_up", "manager_not_created"]),
-            (drop(TWO + b"\n"), ["given_up_before", "waits_for_manager"]),
+            (creation.drop_id, ["given_up", "manager_not_created"]),
+            (drop(TWO + b"\n").drop_id, ["given_up_before", "waits_for_manager"]),
         ]:
-            again = replace(creation, drop_id=each.drop_id)
+            again = replace(creation, drop_id=each)
             planned = await again.plan(sheet)
             plan_id = await applied(again, sheet, planned.plan.id)
             outcomes, _ = await receipt(again, sheet, plan_id)
@@ -471,11 +448,8 @@ async def test_an_abandoned_row_is_sent_only_by_a_reviewer_s_decision(
         assert len(sandbox.truth()["created"]["employees"]) == 2
 
 
-async def test_a_create_decision_grants_one_more_attempt(
-    warehouse: Engine, sandbox: Sandbox, drop: Drop
-) -> None:
-    run = drop(TWO)
-    async with creation_of(run, warehouse, create_attempts=1, settle_s=0.1) as (creation, sheet):
+async def test_a_create_decision_grants_one_more_attempt(sandbox: Sandbox, opened: Open) -> None:
+    async with opened(**REVIEWED) as (creation, sheet):
         _, [row, _] = await in_review(creation, sheet, sandbox)
         sandbox.set_fault("reset_after_read", "create_employee")
         decision = ReviewDecision("create", "ada", "manual__1")
@@ -486,11 +460,8 @@ async def test_a_create_decision_grants_one_more_attempt(
         assert (entry.state, entry.attempt) == (State.REVIEW, 2)
 
 
-async def test_a_receipt_counts_every_row_without_personal_data(
-    warehouse: Engine, drop: Drop
-) -> None:
-    run = drop(TWO)
-    async with creation_of(run, warehouse) as (creation, sheet):
+async def test_a_receipt_counts_every_row_without_personal_data(opened: Open) -> None:
+    async with opened() as (creation, sheet):
         planned = await creation.plan(sheet)
         plan_id = await applied(creation, sheet, planned.plan.id)
         _, written = await receipt(creation, sheet, plan_id)
@@ -504,22 +475,20 @@ async def test_a_receipt_counts_every_row_without_personal_data(
 
 def test_only_bodies_hold_personal_data_and_are_deleted(warehouse: Engine, drop: Drop) -> None:
     onboard(drop(TWO))
-    with warehouse.connect() as connection:
-        for table in ("creation", "creation_event", "creation_plan", "creation_snapshot"):
-            kept = connection.scalars(text(f"select t::text from bms.{table} t")).all()
-            assert kept
-            for secret in ("Lef", "Martin", "90000", "2026-05-15"):
-                assert not any(secret in row for row in kept)
-        assert connection.scalar(text("select count(*) from bms.creation_body")) == 2
-        now = connection.scalar(text("select now()"))
+    for table in ("creation", "creation_event", "creation_plan", "creation_snapshot"):
+        kept = scalars(warehouse, f"select t::text from bms.{table} t")
+        assert kept
+        for secret in ("Lef", "Martin", "90000", "2026-05-15"):
+            assert not any(secret in row for row in kept)
+    assert scalar(warehouse, "select count(*) from bms.creation_body") == 2
+    now = scalar(warehouse, "select now()")
     assert delete_bodies(warehouse, now) == 2
 
 
 async def test_a_snapshot_is_deleted_once_no_unfinished_row_needs_it(
-    warehouse: Engine, sandbox: Sandbox, drop: Drop
+    warehouse: Engine, sandbox: Sandbox, opened: Open
 ) -> None:
-    run = drop(TWO)
-    async with creation_of(run, warehouse, create_attempts=1, settle_s=0.1) as (creation, sheet):
+    async with opened(**REVIEWED) as (creation, sheet):
         _, [row, _] = await in_review(creation, sheet, sandbox)
         [entry] = await creation.ledger.entries([row])
         later = await creation.ledger.now()
@@ -538,14 +507,7 @@ async def test_the_audit_of_the_next_run_reports_a_duplicate_once(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
     await asyncio.to_thread(onboard, drop(TWO))
-    sandbox.insert(
-        "employees",
-        id_entity=1,
-        payroll_number="900002",
-        last_name="Martin",
-        first_name="Paul",
-        start_date="2026-05-15",
-    )
+    hired(sandbox, "900002", "Martin", "Paul")
     for _ in range(2):
         run = drop(csv("900003;Autre;Zoé;2026-05-15;"))
         async with creation_of(run, warehouse) as (creation, sheet):
@@ -572,14 +534,7 @@ async def entered(creation: Creation, sheet: Sheet) -> Entered:
 async def test_a_row_in_review_and_a_reversed_hierarchy_form_no_cycle(
     warehouse: Engine, sandbox: Sandbox, drop: Drop
 ) -> None:
-    sandbox.insert(
-        "employees",
-        id_entity=1,
-        payroll_number="77",
-        last_name="Martin",
-        first_name="Paul",
-        start_date="2026-05-15",
-    )
+    hired(sandbox, "77", "Martin", "Paul")
     first, second = drop(csv(HEAD, REPORT + "900001")), drop(csv(HEAD + "900002", REPORT))
     async with creation_of(first, warehouse) as (creation, sheet):
         await entered(creation, sheet)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_flows.onboarding.creation import Entered
 from bms_flows.onboarding.ledger import transitions
@@ -19,6 +19,7 @@ from tests.bms_flows.onboarding.conftest import Drop
 from tests.bms_flows.onboarding.crm import TWO, people
 from tests.bms_flows.onboarding.onboarding import Run, creation_of, onboard
 from tests.support.patience import LONG_S
+from tests.support.sql import fetch
 
 ALICE = "Girard;Alice;alice@depot.example;06 00 00 00 03;Dépôt SA;"
 
@@ -240,10 +241,7 @@ def test_an_id_that_was_returned_before_its_record_exists_is_waited_for(
     brisk = replace(this.settings, create_timeout_s=1, lease_s=4, settle_s=0.5)
 
     def waited() -> bool:
-        with warehouse.connect() as connection:
-            counts = connection.execute(
-                text("select empty_lookups, attempt from bms.creation")
-            ).all()
+        counts = fetch(warehouse, "select empty_lookups, attempt from bms.creation")
         return bool(counts) and all(
             lookups > transitions.EMPTY_LOOKUPS or sent > 1 for lookups, sent in counts
         )

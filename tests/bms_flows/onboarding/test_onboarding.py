@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms.errors import BmsError
 from bms_flows.onboarding.reporting.report import RowOutcome
@@ -16,6 +16,7 @@ from bms_sandbox.serve import Sandbox
 from bms_warehouse.locks import Busy
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.onboarding import Run, onboard, others_working
+from tests.support.sql import scalars
 
 PEOPLE = csv(
     "900001;Lefèvre;Aurélie;2026-05-01;",
@@ -154,9 +155,8 @@ def test_a_guid_in_capitals_in_the_creation_response_is_the_same_record(
     assert ended(again) == {"already_there": 3}
     guids = {row["guid_employee"] for row in sandbox.rows("employees")}
     assert {outcome.guid for outcome in again} <= guids
-    with warehouse.connect() as connection:
-        stored = connection.scalars(text("select remote_id from bms.creation"))
-        assert {*stored} <= guids
+    stored = scalars(warehouse, "select remote_id from bms.creation")
+    assert {*stored} <= guids
 
 
 def test_a_returned_guid_is_saved_before_the_rest_of_its_record_is_read(
@@ -301,8 +301,7 @@ def test_a_create_queued_beyond_its_limit_is_not_sent(
     outcomes = run(drop(people, concurrency=1), create_timeout_s=1.0, lease_s=5)
     assert ended(outcomes) == {"created": 6}
     assert made(sandbox) == dict.fromkeys(numbers, 1)
-    with warehouse.connect() as connection:
-        what = Counter(connection.scalars(text("select what from bms.creation_event")))
+    what = Counter(scalars(warehouse, "select what from bms.creation_event"))
     assert what["withdrawn"] > 0
     assert "unknown" not in what
 
@@ -350,10 +349,7 @@ def test_the_next_audit_names_a_duplicate_under_another_form_of_its_number(
     other = person | {"last_name": "Autre"}
     sandbox.insert("employees", id_entity=1, payroll_number="0004217", **other)
     run(drop(csv("900003;Autre;Zoé;2026-05-15;")))
-    with warehouse.connect() as connection:
-        found = connection.scalars(
-            text("select detail from bms.creation_event where what = 'double'")
-        ).all()
+    found = scalars(warehouse, "select detail from bms.creation_event where what = 'double'")
     assert found == [" ".join(sorted([created.guid or "", double["guid_employee"]]))]
 
 

@@ -17,6 +17,7 @@ from bms_sandbox.serve import Sandbox
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.crm import people
 from tests.bms_flows.onboarding.onboarding import Run, creation_of
+from tests.support.sql import fetch
 
 ONE_PERSON = {
     "contact": (
@@ -96,8 +97,7 @@ async def test_two_plans_made_before_either_entered_create_one_record(
         ended = await asyncio.gather(*map(Taking.apply, drops, begun))
     assert sorted(ended, key=len) == [[], [{"created": 1}]]
     assert len(sandbox.truth()["created"][f"{resource}s"]) == 1
-    with warehouse.connect() as connection:
-        states = connection.exec_driver_sql("select state from bms.creation order by 1").all()
+    states = fetch(warehouse, "select state from bms.creation order by 1")
     assert [state for (state,) in states] == ["created", "review"]
 
 

@@ -10,7 +10,6 @@ import pytest
 from sqlalchemy import Engine, text
 from upath import UPath
 
-from bms.settings import ClientSettings
 from bms_cli.app import main
 from bms_flows.mirror.resource import RunOptions
 from bms_flows.mirror.resources import MIRRORED
@@ -19,6 +18,7 @@ from bms_flows.privacy.erase import erase, find
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.locks import Busy
 from tests.bms_flows.mirror.environment import Mirror
+from tests.support.sql import execute, fetch, scalar, scalars
 
 CANARY = "canari-zoe"
 ENTERED = "20260401T000000"
@@ -28,12 +28,11 @@ MAIL = f"{CANARY}@canari.example"
 def everything(warehouse: Engine, data_root: Path) -> str:
     """Return all tables and decompressed files as text."""
     found = list[str]()
-    with warehouse.connect() as connection:
-        tables = connection.execute(
-            text("select schemaname, tablename from pg_tables where schemaname like 'bms%'")
-        ).all()
-        for schema, table in tables:
-            found += connection.scalars(text(f'select t::text from "{schema}"."{table}" t'))
+    tables = fetch(
+        warehouse, "select schemaname, tablename from pg_tables where schemaname like 'bms%'"
+    )
+    for schema, table in tables:
+        found += scalars(warehouse, f'select t::text from "{schema}"."{table}" t')
     for path in files(data_root):
         content = path.read_bytes()
         packed = path.name.endswith(".zst")
@@ -46,11 +45,8 @@ def files(data_root: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def contact(
-    sandbox: Sandbox, warehouse: Engine, tmp_path: Path, client_settings: ClientSettings
-) -> str:
+def contact(sandbox: Sandbox, warehouse: Engine, tmp_path: Path, mirror: Mirror) -> str:
     """A contact with two versions, responses, a drop, a request body, differences and quarantine."""
-    mirror = Mirror(warehouse, tmp_path, client_settings)
     one = sandbox.rows("contacts")[0]["id"]
     sandbox.edit("contacts", one, email=MAIL, notes=CANARY)
     mirror.run()
@@ -71,9 +67,8 @@ def contact(
             last_seen_at) values ('contact', 0, :id || ' detail', 'bad_text', null, :mail, 1, now(), now()),
         ('contact', 0, 'sha256:1', 'bad_type', null, '{"id": ' || :id || ', "email": "' || :mail || '"}', 1, now(), now())""",
     )
-    with warehouse.begin() as connection:
-        for statement in statements:
-            connection.execute(text(statement), {"id": str(one), "mail": MAIL})
+    for statement in statements:
+        execute(warehouse, statement, id=str(one), mail=MAIL)
     for drop, content in ((1, MAIL), (2, "another person")):
         for kind in ("archive", "reports"):
             folder = tmp_path / kind / "contacts" / f"{drop:06d}-{ENTERED}"
@@ -87,16 +82,14 @@ def test_a_contact_is_erased_everywhere_without_affecting_others(
     warehouse: Engine, tmp_path: Path, contact: str
 ) -> None:
     assert CANARY in everything(warehouse, tmp_path)
-    with warehouse.connect() as connection:
-        before = connection.scalar(text("select count(*) from bms.contact"))
+    before = scalar(warehouse, "select count(*) from bms.contact")
     erase(warehouse, UPath(tmp_path), MIRRORED["contact"], contact)
     left = everything(warehouse, tmp_path)
     assert CANARY not in left
     assert "another person" in left
     assert (tmp_path / "reports" / "contacts" / f"000001-{ENTERED}" / "receipt.json").exists()
-    with warehouse.connect() as connection:
-        assert connection.scalar(text("select count(*) from bms.contact")) == before - 1
-        ledger = connection.execute(text("select state, remote_id from bms.creation")).all()
+    assert scalar(warehouse, "select count(*) from bms.contact") == before - 1
+    ledger = fetch(warehouse, "select state, remote_id from bms.creation")
     assert ledger == [("created", contact)], "it keeps a second record from being created"
     again = erase(warehouse, UPath(tmp_path), MIRRORED["contact"], contact)
     assert not any(again.rows.values())
@@ -120,9 +113,8 @@ def test_repeated_and_undecided_drops_are_erased_too(
         values (5, 'p', 'contact', 'refused', '{}', '{}', '[]', '{}',
         jsonb_build_array(jsonb_build_object('key', 'n', 'candidates', jsonb_build_array('7', cast(:id as text)))), now())""",
     )
-    with warehouse.begin() as connection:
-        for statement in statements:
-            connection.execute(text(statement), {"id": contact, "mail": MAIL})
+    for statement in statements:
+        execute(warehouse, statement, id=contact, mail=MAIL)
     for drop in (3, 4, 5):
         folder = tmp_path / "archive" / "contacts" / f"{drop:06d}-{ENTERED}"
         folder.mkdir(parents=True)
@@ -135,9 +127,8 @@ def test_repeated_and_undecided_drops_are_erased_too(
 
 
 def test_private_fields_of_an_employee_are_erased_too(
-    sandbox: Sandbox, warehouse: Engine, tmp_path: Path, client_settings: ClientSettings
+    sandbox: Sandbox, warehouse: Engine, tmp_path: Path, mirror: Mirror
 ) -> None:
-    mirror = Mirror(warehouse, tmp_path, client_settings)
     one = sandbox.rows("employees")[0]["guid_employee"]
     sandbox.edit("employees", one, last_name=CANARY, social_security_number=CANARY)
     mirror.run("employee", id_entity=1, asked=RunOptions(full=True, private=True))
@@ -148,17 +139,13 @@ def test_private_fields_of_an_employee_are_erased_too(
 
 @pytest.mark.parametrize("stored", ["lower", "upper"])
 def test_an_employee_is_found_in_either_case_of_the_guid(
-    sandbox: Sandbox,
-    warehouse: Engine,
-    tmp_path: Path,
-    client_settings: ClientSettings,
-    stored: str,
+    sandbox: Sandbox, warehouse: Engine, tmp_path: Path, stored: str, mirror: Mirror
 ) -> None:
     one = sandbox.rows("employees")[0]["guid_employee"]
     sandbox.edit("employees", one, last_name=CANARY)
     if stored == "upper":
         sandbox.edit("employees", one, guid_employee=one.upper())
-    Mirror(warehouse, tmp_path, client_settings).run("employee", id_entity=1, asked=RunOptions())
+    mirror.run("employee", id_entity=1, asked=RunOptions())
     with warehouse.begin() as connection:
         connection.execute(
             text("""insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id,
@@ -241,14 +228,12 @@ def test_a_quarantined_row_with_an_unrelated_nested_id_stays(
     warehouse: Engine, tmp_path: Path
 ) -> None:
     """Skills of a consultant have ids too."""
-    with warehouse.begin() as connection:
-        connection.execute(
-            text(
-                """insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, step_run_id, first_seen_at,
-            last_seen_at) values ('consultant', 0, '9', 'bad_text', null,
-                '{"id": 9, "skills": [{"id": 12}]}', 1, now(), now())"""
-            )
-        )
+    execute(
+        warehouse,
+        """insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, step_run_id, first_seen_at,
+        last_seen_at) values ('consultant', 0, '9', 'bad_text', null,
+            '{"id": 9, "skills": [{"id": 12}]}', 1, now(), now())""",
+    )
     found = erase(warehouse, UPath(tmp_path), MIRRORED["consultant"], "12")
     assert not any(found.rows.values())
 

@@ -3,13 +3,14 @@
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 from upath import UPath
 
 from bms_flows.runtime import step_log
 from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
+from tests.support.sql import scalar
 
 
 @pytest.mark.parametrize("committed", [None, "complete", "suspect"])
@@ -27,6 +28,5 @@ def test_an_error_makes_a_step_failed_unless_its_end_was_committed(
 
     with pytest.raises(OSError, match="later"):
         work()
-    with warehouse.connect() as connection:
-        state = connection.scalar(text("select state from bms.step_run"))
+    state = scalar(warehouse, "select state from bms.step_run")
     assert state == (committed or "failed")

@@ -3,12 +3,13 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import Engine, func, select, text
+from sqlalchemy import Engine, func, select
 
 from bms_cli.app import main
 from bms_flows.runtime import service_identity
 from bms_flows.runtime.service_identity import ServiceIdentity, ServiceMismatch, require
 from bms_warehouse.tables import service_identity as table
+from tests.support.sql import execute
 
 SANDBOX = ServiceIdentity("localhost", "demo-application")
 REAL = ServiceIdentity("bms.example.com", "acme")
@@ -16,14 +17,12 @@ REAL = ServiceIdentity("bms.example.com", "acme")
 
 def fill(warehouse: Engine) -> None:
     """Enter a contact as a sync leaves it."""
-    with warehouse.begin() as connection:
-        connection.execute(
-            text(
-                """insert into bms.contact (id, deleted, _detailed, _assigned, _row_hash, _version,
-                        _first_seen_at, _changed_at, _step_run_id)
-                    values (1, false, false, false, '', 1, now(), now(), 1)"""
-            )
-        )
+    execute(
+        warehouse,
+        """insert into bms.contact (id, deleted, _detailed, _assigned, _row_hash, _version,
+                    _first_seen_at, _changed_at, _step_run_id)
+                values (1, false, false, false, '', 1, now(), now(), 1)""",
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import FoundFile
@@ -17,6 +17,7 @@ from bms_flows.onboarding.reporting.differences import (
     save_differences,
 )
 from bms_flows.onboarding.reporting.report import RowOutcome
+from tests.support.sql import fetch, scalar
 
 OUTCOMES = [RowOutcome(line=2, state="needs_review", guid="42")]
 
@@ -61,9 +62,8 @@ def test_a_difference_is_reported_once_per_change_and_when_it_ends(
     assert told(same(city="Paris"), "f") == []
     [row] = told(other("Paris", "Lille"), "g")
     assert (row["base"], row["changed_by"]) == ("Paris", "service")
-    with warehouse.connect() as connection:
-        open_ones = "select count(*) from bms.contact_difference where resolved_at is null"
-        assert connection.scalar(text(open_ones)) == 1
+    open_ones = "select count(*) from bms.contact_difference where resolved_at is null"
+    assert scalar(warehouse, open_ones) == 1
 
 
 def test_without_a_previous_value_no_author_is_named(told: Tell) -> None:
@@ -86,11 +86,8 @@ def test_an_earlier_drop_that_ends_again_changes_no_difference_of_a_newer_drop(
     told(same(country="BE"), "b")
     stale = ComparedContact(42, {"city": "Lyon"}, {"country": ("FR", "BE")})
     assert told(stale, "a") == []
-    with warehouse.connect() as connection:
-        [stands] = connection.execute(
-            text("select field, ours, resolved_at from bms.contact_difference")
-        )
-        agreed = connection.execute(text("select field, value from bms.contact_agreement")).all()
+    [stands] = fetch(warehouse, "select field, ours, resolved_at from bms.contact_difference")
+    agreed = fetch(warehouse, "select field, value from bms.contact_agreement")
     assert stands == ("city", "Nice", None)
     assert agreed == [("country", "BE")]
     [row] = told(other("Nice", "Lille"), "b")

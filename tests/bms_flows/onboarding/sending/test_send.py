@@ -26,6 +26,7 @@ from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_sandbox.serve import Sandbox
 from proofs.simulation.service import person
+from tests.support.sql import scalars
 
 LEAVES_WITHIN = OnboardingSettings(create_timeout_s=4, lease_s=0.8, settle_s=0.2)
 """A create leaves within 0.8 s of its intent or never."""
@@ -47,8 +48,7 @@ def entered(warehouse: Engine, count: int) -> list[int]:
 
 
 def events(warehouse: Engine) -> Counter[str]:
-    with warehouse.connect() as connection:
-        return Counter(connection.scalars(text("select what from bms.creation_event")))
+    return Counter(scalars(warehouse, "select what from bms.creation_event"))
 
 
 class Disturbed(Employees):

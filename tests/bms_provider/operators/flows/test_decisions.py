@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_flows.onboarding.inbox.archive import FileChanged
 from bms_flows.onboarding.reporting.review import InvalidDecision
@@ -14,23 +14,25 @@ from tests.bms_provider.operators.flows.execution import enter, plan
 from tests.bms_provider.operators.flows.test_drops import (
     DROP,
     HEADER,
+    carried,
     carry_through,
     connected,
     doubtful,
     drop_row,
     dropped,
+    inbox,
     run,
 )
+from tests.support.sql import execute, scalars
 
-__all__ = ["connected", "doubtful", "dropped"]  # fixtures
+__all__ = ["connected", "doubtful", "dropped", "inbox"]  # fixtures
 
 
 def test_a_decision_whose_report_can_t_be_written_is_not_carried_out(
     sandbox: Sandbox, warehouse: Engine, doubtful: str, data_root: Path
 ) -> None:
     assert doubtful
-    with run(path="mars.csv"):
-        assert carry_through(plan("employee"))["needs_review"] == 1
+    assert carried(path="mars.csv")["needs_review"] == 1
     (data_root / drop_row(warehouse).archive).unlink()  # its days are over
     decision = run("manual__2", drop=1, line="2", decision="create")
     with decision, pytest.raises(FileChanged, match="no longer kept; drop the file again"):
@@ -41,28 +43,23 @@ def test_a_decision_whose_report_can_t_be_written_is_not_carried_out(
 
 @pytest.mark.usefixtures("warehouse")
 def test_a_row_of_an_earlier_drop_can_be_decided_in_a_later_drop(
-    doubtful: str, data_root: Path
+    doubtful: str, inbox: Path
 ) -> None:
-    with run("manual__1", path="mars.csv"):
-        carry_through(plan("employee"))
-    file = data_root / "inbox" / "employees" / "mars.csv"
+    carried("manual__1", path="mars.csv")
+    file = inbox / "mars.csv"
     file.write_text(f"{HEADER}810002;Roux;Léa;1;2027-01-04\r\n{doubtful}")
-    with run("manual__2", path="mars.csv"):
-        assert carry_through(plan("employee"))["needs_review"] == 1
-    with run("manual__3", drop=2, line="3", decision="create"):
-        assert carry_through(plan("employee"))["created"] == 2
+    assert carried("manual__2", path="mars.csv")["needs_review"] == 1
+    assert carried("manual__3", drop=2, line="3", decision="create")["created"] == 2
 
 
 def test_a_line_is_not_decided_in_the_place_of_another_with_other_data(
-    warehouse: Engine, doubtful: str, data_root: Path
+    warehouse: Engine, doubtful: str, inbox: Path
 ) -> None:
-    file = data_root / "inbox" / "employees" / "mars.csv"
-    with run("manual__1", path="mars.csv"):
-        carry_through(plan("employee"))
+    file = inbox / "mars.csv"
+    carried("manual__1", path="mars.csv")
     header = HEADER.replace("\r\n", ";Fonction\r\n")
     file.write_text(header + doubtful.replace("\r\n", ";Analyste\r\n"))
-    with run("manual__2", path="mars.csv"):
-        assert carry_through(plan("employee"))["needs_review"] == 1
+    assert carried("manual__2", path="mars.csv")["needs_review"] == 1
     decision = run("manual__3", drop=2, line="2", decision="create")
     with decision, pytest.raises(InvalidDecision, match="line 2 of drop 1 waits, with other data"):
         plan("employee")
@@ -70,37 +67,30 @@ def test_a_line_is_not_decided_in_the_place_of_another_with_other_data(
 
 
 def test_what_was_erased_is_given_up_and_dropped_again(
-    warehouse: Engine, doubtful: str, data_root: Path
+    warehouse: Engine, doubtful: str, inbox: Path
 ) -> None:
-    with run("manual__1", path="mars.csv"):
-        carry_through(plan("employee"))
-    with warehouse.begin() as connection:
-        connection.execute(text("delete from bms.creation_body"))
+    carried("manual__1", path="mars.csv")
+    execute(warehouse, "delete from bms.creation_body")
     decision = run("manual__2", drop=1, line="2", decision="create")
     with decision, pytest.raises(InvalidDecision, match="give_up, then drop the row again"):
         plan("employee")
-    with run("manual__3", drop=1, line="2", decision="give_up"):
-        assert carry_through(plan("employee"))["rejected"] == 1
-    file = data_root / "inbox" / "employees" / "mars.csv"
+    assert carried("manual__3", drop=1, line="2", decision="give_up")["rejected"] == 1
+    file = inbox / "mars.csv"
     file.write_text(f"{HEADER}{doubtful}\r\n")
-    with run("manual__4", path="mars.csv"):
-        assert carry_through(plan("employee"))["needs_review"] == 1
-    with run("manual__5", drop=2, line="2", decision="create"):
-        assert carry_through(plan("employee"))["created"] == 1
+    assert carried("manual__4", path="mars.csv")["needs_review"] == 1
+    assert carried("manual__5", drop=2, line="2", decision="create")["created"] == 1
 
 
 @pytest.fixture
-def unanswered(sandbox: Sandbox, data_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def unanswered(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, inbox: Path) -> None:
     """A file of four whose creates were not executed or answered until every attempt was used."""
     monkeypatch.setenv("BMS_CREATE_ATTEMPTS", "1")
     monkeypatch.setenv("BMS_SETTLE_S", "0.1")
     monkeypatch.setenv("BMS_CREATE_TIMEOUT_S", "3")
     rows = "".join(f"81000{n};Dupré{n};Zoé;1;2027-01-04\r\n" for n in range(4))
-    (data_root / "inbox" / "employees").mkdir(parents=True)
-    (data_root / "inbox" / "employees" / "juin.csv").write_text(HEADER + rows)
+    (inbox / "juin.csv").write_text(HEADER + rows)
     sandbox.set_fault("reset_after_read", "create_employee")
-    with run("manual__1", path="juin.csv"):
-        assert carry_through(plan("employee"))["needs_review"] == 4
+    assert carried("manual__1", path="juin.csv")["needs_review"] == 4
     sandbox.clear_faults()
 
 
@@ -111,8 +101,7 @@ def test_one_decision_applies_to_many_lines(sandbox: Sandbox) -> None:
         assert proposed["text"].startswith("lines 2-3, 5, 3 rows: create, decided by")
         ended = carry_through(proposed)
     assert (ended["created"], ended["needs_review"]) == (3, 1)
-    with run("manual__3", drop=1, line="4-5", decision="give_up"):
-        assert carry_through(plan("employee"))["rejected"] == 1
+    assert carried("manual__3", drop=1, line="4-5", decision="give_up")["rejected"] == 1
     made = [row["payroll_number"] for row in sandbox.truth()["created"]["employees"]]
     assert sorted(made) == ["810000", "810001", "810003"]
 
@@ -134,7 +123,7 @@ def test_released_rows_need_the_approval_that_planned_rows_need(
 
 @pytest.mark.usefixtures("warehouse")
 def test_a_released_row_of_an_entity_without_employees_needs_approval(
-    sandbox: Sandbox, data_root: Path, doubtful: str, connect: Callable[..., None]
+    sandbox: Sandbox, doubtful: str, connect: Callable[..., None], inbox: Path
 ) -> None:
     """A list without any record may be a failure."""
     given = sandbox.credentials
@@ -145,32 +134,27 @@ def test_a_released_row_of_an_entity_without_employees_needs_approval(
         extra={"application_id": given.application_id, "entities": "1, 3"},
     )
     assert all(row["id_entity"] != 3 for row in sandbox.rows("employees"))
-    file = data_root / "inbox" / "employees" / "mars.csv"
+    file = inbox / "mars.csv"
     file.write_text(HEADER + doubtful.replace(";1;", ";3;", 1))
-    with run("manual__1", path="mars.csv"):
-        assert carry_through(plan("employee"))["needs_review"] == 1
+    assert carried("manual__1", path="mars.csv")["needs_review"] == 1
     with run("manual__2", drop=1, line="2", decision="create"):
         assert plan("employee")["ask"]
 
 
 @pytest.mark.usefixtures("warehouse", "doubtful")
 def test_released_rows_count_towards_the_limit_of_the_day(
-    data_root: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, inbox: Path
 ) -> None:
     monkeypatch.setenv("BMS_APPROVAL", "1")
-    with run("manual__1", path="mars.csv"):
-        carry_through(plan("employee"))
-    with run("manual__2", drop=1, line="2", decision="create"):
-        assert carry_through(plan("employee"))["created"] == 1
-    (data_root / "inbox" / "employees" / "avril.csv").write_bytes(DROP.encode("cp1252"))
+    carried("manual__1", path="mars.csv")
+    assert carried("manual__2", drop=1, line="2", decision="create")["created"] == 1
+    (inbox / "avril.csv").write_bytes(DROP.encode("cp1252"))
     with run("manual__3", path="avril.csv"):
         assert plan("employee")["ask"]
 
 
 @pytest.mark.usefixtures("warehouse", "unanswered")
-def test_a_decision_for_all_lines_resumes_after_a_kill(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_decision_for_all_lines_resumes_after_a_kill(monkeypatch: pytest.MonkeyPatch) -> None:
     class Killed(BaseException):
         """The task's process dies."""
 
@@ -200,8 +184,7 @@ def test_an_invalid_decision_changes_no_row(warehouse: Engine, subtests: pytest.
             pytest.raises(InvalidDecision, match=message),
         ):
             plan("employee")
-    with warehouse.connect() as connection:
-        states = connection.scalars(text("select distinct state from bms.creation")).all()
+    states = scalars(warehouse, "select distinct state from bms.creation")
     assert states == ["review"]
 
 
@@ -223,32 +206,29 @@ def test_an_answer_to_another_plan_approves_nothing(
 
 
 def test_a_decision_applies_to_rows_with_one_reason(
-    sandbox: Sandbox, warehouse: Engine, unanswered: None, data_root: Path
+    sandbox: Sandbox, warehouse: Engine, unanswered: None, inbox: Path
 ) -> None:
     del unanswered
     known = next(row for row in sandbox.rows("employees") if row["id_entity"] == 1)
     started = str(known["start_date"])[:10]
     twin = f"999001;{known['last_name']};{known['first_name']};1;{started}\r\n"
     other = "810000;Dupré0;Zoé;1;2027-01-04\r\n"
-    (data_root / "inbox" / "employees" / "juillet.csv").write_text(HEADER + twin + other)
-    with run("manual__2", path="juillet.csv"):
-        assert carry_through(plan("employee"))["needs_review"] == 2
+    (inbox / "juillet.csv").write_text(HEADER + twin + other)
+    assert carried("manual__2", path="juillet.csv")["needs_review"] == 2
     with (
         run("manual__3", drop=2, line="all", decision="create"),
         pytest.raises(InvalidDecision, match="2: same_person_other_key; 3: absence_not_proven"),
     ):
         plan("employee")
     assert drop_row(warehouse, 2).state == "applied"
-    with run("manual__4", drop=2, line="all", decision="give_up"):
-        assert carry_through(plan("employee"))["rejected"] == 2
+    assert carried("manual__4", drop=2, line="all", decision="give_up")["rejected"] == 2
 
 
 def test_nothing_is_decided_of_a_drop_that_was_only_looked_at(
     warehouse: Engine, doubtful: str
 ) -> None:
     assert doubtful
-    with run("manual__1", path="mars.csv", dry_run=True):
-        carry_through(plan("employee"))
+    carried("manual__1", path="mars.csv", dry_run=True)
     decision = run("manual__2", drop=1, line="2", decision="create")
     with decision, pytest.raises(InvalidDecision, match="trigger with drop=1 alone"):
         plan("employee")

@@ -32,6 +32,7 @@ from bms_provider.operators.flows.drops import BmsDispatchInboxOperator
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import waiting
 from tests.bms_provider.operators.flows.execution import conclude, create, done, enter, plan
+from tests.support.sql import execute, fetch, scalar
 
 NOBODY_ASKED = {"approved": None, "who": None}
 HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n"
@@ -55,22 +56,27 @@ def connected(
 
 
 @pytest.fixture
-def dropped(data_root: Path) -> str:
-    """A file in the inbox of employees; its name."""
+def inbox(data_root: Path) -> Path:
+    """The inbox of employees."""
     folder = data_root / "inbox" / "employees"
     folder.mkdir(parents=True)
-    (folder / "août.csv").write_bytes(DROP.encode("cp1252"))
+    return folder
+
+
+@pytest.fixture
+def dropped(inbox: Path) -> str:
+    """A file in the inbox of employees; its name."""
+    (inbox / "août.csv").write_bytes(DROP.encode("cp1252"))
     return "août.csv"
 
 
 @pytest.fixture
-def doubtful(sandbox: Sandbox, data_root: Path) -> str:
+def doubtful(sandbox: Sandbox, inbox: Path) -> str:
     """A file in the inbox with somebody who may be an employee known under another number; its row."""
     known = next(row for row in sandbox.rows("employees") if row["id_entity"] == 1)
     started = str(known["start_date"])[:10]
     row = f"999001;{known['last_name']};{known['first_name']};1;{started}\r\n"
-    (data_root / "inbox" / "employees").mkdir(parents=True)
-    (data_root / "inbox" / "employees" / "mars.csv").write_text(HEADER + row)
+    (inbox / "mars.csv").write_text(HEADER + row)
     return row
 
 
@@ -110,11 +116,11 @@ def test_each_step_logs_its_service_statistics(
     assert created == "drop 1, chunk 0: 1 created"
     assert ended.startswith("drop 1: 1 created, 0 adopted, ")
     assert "Dupré" not in caplog.text
-    with warehouse.connect() as connection:
-        steps = connection.execute(
-            text("""select step, state, requests > 0 and latency_p95_ms > 0, token_fetches
-                from bms.step_run order by id""")
-        ).all()
+    steps = fetch(
+        warehouse,
+        """select step, state, requests > 0 and latency_p95_ms > 0, token_fetches
+            from bms.step_run order by id""",
+    )
     # Creating takes a token for the client that reads and one for the client that sends.
     tokens = {"plan": 1, "enter": 1, "create_0": 2, "conclude": 1}
     assert steps == [(step, "complete", True, fetched) for step, fetched in tokens.items()]
@@ -135,8 +141,7 @@ def test_a_run_that_waited_across_an_incompatible_upgrade_is_refused_and_continu
             with pytest.raises(OtherVersion, match=f"version {version}, .* with drop=1: ") as no:
                 step()
             assert not no.value.retriable
-    with warehouse.begin() as connection:
-        connection.execute(text("update bms.dropped_file set expires_at = now()"))
+    execute(warehouse, "update bms.dropped_file set expires_at = now()")
     with run("manual__2", drop=1):
         entered = enter(plan("employee"), NOBODY_ASKED)
         assert create(entered, 0) == {"created": 1}
@@ -176,6 +181,12 @@ def carry_through(proposed: dict[str, Any], answer: Any = NOBODY_ASKED) -> dict[
     return conclude(entered)
 
 
+def carried(run_id: str = "manual__1", answer: Any = NOBODY_ASKED, **params: Any) -> dict[str, Any]:
+    """Do all that a run does."""
+    with run(run_id, **params):
+        return carry_through(plan("employee"), answer)
+
+
 def dispatched() -> list[int]:
     """The numbers of the drops to start; no file changes between the two checks."""
     with run("asset_triggered__1"), patch("time.sleep"):
@@ -185,45 +196,39 @@ def dispatched() -> list[int]:
 
 
 def drop_row(warehouse: Engine, number: int = 1) -> Any:
-    with warehouse.connect() as connection:
-        return connection.execute(
-            text("select * from bms.dropped_file where id = :n"), {"n": number}
-        ).one()
+    return fetch(warehouse, "select * from bms.dropped_file where id = :n", n=number)[0]
 
 
 @pytest.mark.usefixtures("warehouse")
-def test_a_name_is_found_however_its_accents_are_encoded(dropped: str, data_root: Path) -> None:
+def test_a_name_is_found_however_its_accents_are_encoded(dropped: str, inbox: Path) -> None:
     """A file from macOS has accents as separate characters; a keyboard and a browser compose them."""
-    file = data_root / "inbox" / "employees" / dropped
+    file = inbox / dropped
     file.rename(file.with_name(unicodedata.normalize("NFD", dropped)))
-    with run(path=unicodedata.normalize("NFC", dropped)):
-        assert carry_through(plan("employee"))["created"] == 1
+    assert carried(path=unicodedata.normalize("NFC", dropped))["created"] == 1
 
 
 @pytest.mark.usefixtures("warehouse")
-def test_an_orphaned_file_of_an_unknown_drop_is_claimed(dropped: str, data_root: Path) -> None:
+def test_an_orphaned_file_of_an_unknown_drop_is_claimed(dropped: str, inbox: Path) -> None:
     """The warehouse is a new one, the inbox is not."""
-    file = data_root / "inbox" / "employees" / dropped
+    file = inbox / dropped
     file.rename(file.with_name(f"{archive.TAKEN}41-ab-{dropped}"))
     assert dispatched() == [1]
     assert file.exists()
 
 
 def test_the_same_file_dropped_again_gets_a_report(
-    warehouse: Engine, dropped: str, data_root: Path
+    warehouse: Engine, dropped: str, inbox: Path
 ) -> None:
-    file = data_root / "inbox" / "employees" / dropped
+    file = inbox / dropped
     content, stamp = file.read_bytes(), file.stat().st_mtime_ns
     assert dispatched() == [1]
-    with run(drop_row(warehouse).dag_run_id, drop=1):
-        carry_through(plan("employee"))
+    carried(drop_row(warehouse).dag_run_id, drop=1)
     assert not file.exists()
     assert dispatched() == []
     file.write_bytes(content)
     os.utime(file, ns=(stamp, stamp))  # as most copying programs leave it
     [number] = dispatched()
-    with run(drop_row(warehouse, number).dag_run_id, drop=number):
-        carry_through(plan("employee"))
+    carried(drop_row(warehouse, number).dag_run_id, drop=number)
     second = drop_row(warehouse, number)
     assert (second.state, second.same_as, second.report) == (
         "repeated",
@@ -234,66 +239,58 @@ def test_the_same_file_dropped_again_gets_a_report(
 
 
 def test_a_number_that_comes_again_is_another_drop(
-    warehouse: Engine, dropped: str, data_root: Path
+    warehouse: Engine, dropped: str, data_root: Path, inbox: Path
 ) -> None:
     """The warehouse is new or restored, with the same files and the same Airflow."""
-    file = data_root / "inbox" / "employees" / dropped
+    file = inbox / dropped
     ended = []
     for name, entered in (("Petit", "2026-04-01"), ("Roux", "2026-04-02")):
         file.write_bytes(DROP.replace("810001;Dupré", f"{name}1;{name}").encode("cp1252"))
         assert dispatched() == [1]
-        with warehouse.begin() as connection:
-            connection.execute(text(f"update bms.dropped_file set entered_at = '{entered}'"))
+        execute(warehouse, f"update bms.dropped_file set entered_at = '{entered}'")
         row = drop_row(warehouse)
-        with run(row.dag_run_id, drop=1):
-            ended.append(carry_through(plan("employee")))
+        ended.append(carried(row.dag_run_id, drop=1))
         row = drop_row(warehouse)
         assert name.encode() in (data_root / row.archive).read_bytes()
         assert (data_root / row.report / "receipt.json").exists()
-        with warehouse.begin() as connection:
-            connection.execute(text("truncate bms.dropped_file restart identity cascade"))
+        execute(warehouse, "truncate bms.dropped_file restart identity cascade")
     assert [each["created"] for each in ended] == [1, 1]
     assert not list(file.parent.glob(f"{archive.TAKEN}*"))
     assert len({each["report"] for each in ended}) == 2
 
 
 def test_what_was_only_looked_at_is_worked_off_when_it_comes_again(
-    warehouse: Engine, doubtful: str, data_root: Path
+    warehouse: Engine, doubtful: str, inbox: Path
 ) -> None:
-    with run("manual__1", path="mars.csv", dry_run=True):
-        assert carry_through(plan("employee"))["needs_review"] == 1
+    assert carried("manual__1", path="mars.csv", dry_run=True)["needs_review"] == 1
     assert drop_row(warehouse).state == "not_applied"
-    (data_root / "inbox" / "employees" / "mars.csv").write_text(HEADER + doubtful)
-    with run("manual__2", path="mars.csv"):
-        carry_through(plan("employee"))
+    (inbox / "mars.csv").write_text(HEADER + doubtful)
+    carried("manual__2", path="mars.csv")
     assert drop_row(warehouse, 2).state == "applied"
-    with run("manual__3", drop=2, line="2", decision="create"):
-        assert carry_through(plan("employee"))["created"] == 1
+    assert carried("manual__3", drop=2, line="2", decision="create")["created"] == 1
 
 
 def stay_unchanged(warehouse: Engine, minutes: int) -> None:
     """Let `minutes` have passed since a waiting file was written to."""
-    with warehouse.begin() as connection:
-        connection.execute(
-            text("update bms.dropped_file set unchanged_since = now() - :n * interval '1 minute'"),
-            {"n": minutes},
-        )
+    execute(
+        warehouse,
+        "update bms.dropped_file set unchanged_since = now() - :n * interval '1 minute'",
+        n=minutes,
+    )
 
 
 def test_a_file_without_a_last_line_break_is_taken_later_and_always_needs_approval(
-    warehouse: Engine, sandbox: Sandbox, data_root: Path
+    warehouse: Engine, sandbox: Sandbox, data_root: Path, inbox: Path
 ) -> None:
     """Google Sheets exports such files; a copy that broke off looks the same."""
-    folder = data_root / "inbox" / "employees"
-    folder.mkdir(parents=True)
-    (folder / "août.csv").write_bytes(f"{DROP}810002;Cana;Zoé;1;2027-01-04".encode("cp1252"))
+    (inbox / "août.csv").write_bytes(f"{DROP}810002;Cana;Zoé;1;2027-01-04".encode("cp1252"))
     assert dispatched() == []
-    assert "août.csv" in (folder / "_NON_PRIS.txt").read_text("utf-8-sig")
+    assert "août.csv" in (inbox / "_NON_PRIS.txt").read_text("utf-8-sig")
     stay_unchanged(warehouse, 9)
     assert dispatched() == []
     stay_unchanged(warehouse, 10)
     assert dispatched() == [1]
-    assert not (folder / "_NON_PRIS.txt").exists()
+    assert not (inbox / "_NON_PRIS.txt").exists()
     with run(drop_row(warehouse).dag_run_id, drop=1):
         proposed = plan("employee")  # BMS_APPROVAL is never
         assert proposed["ask"]
@@ -357,16 +354,13 @@ def test_a_dry_run_writes_its_plan_and_asks_nobody(
 
 
 def test_a_quote_that_is_never_closed_is_rejected_with_its_line(
-    warehouse: Engine, data_root: Path
+    warehouse: Engine, data_root: Path, inbox: Path
 ) -> None:
-    folder = data_root / "inbox" / "employees"
-    folder.mkdir(parents=True)
-    (folder / "mai.csv").write_text(f'{DROP}810002;"Petit;Léa;1;2027-01-04\r\n{DROP}')
+    (inbox / "mai.csv").write_text(f'{DROP}810002;"Petit;Léa;1;2027-01-04\r\n{DROP}')
     assert dispatched() == []
     stay_unchanged(warehouse, 10)
     assert dispatched() == [1]
-    with run(drop_row(warehouse).dag_run_id, drop=1):
-        carry_through(plan("employee"))
+    carried(drop_row(warehouse).dag_run_id, drop=1)
     [_, told] = (
         (data_root / drop_row(warehouse).report / "rejected.csv")
         .read_text("utf-8-sig")
@@ -385,13 +379,11 @@ def test_hints_of_a_reject_file_are_in_the_language_of_the_inbox(
     warehouse: Engine,
     data_root: Path,
     monkeypatch: pytest.MonkeyPatch,
+    inbox: Path,
 ) -> None:
     monkeypatch.setenv("BMS_INBOX_LANGUAGES", f'{{"employees": "{language}"}}')
-    folder = data_root / "inbox" / "employees"
-    folder.mkdir(parents=True)
-    (folder / "mai.csv").write_text(f"{HEADER}810002;;Léa;1;2027-01-04\r\n")
-    with run(path="mai.csv"):
-        carry_through(plan("employee"))
+    (inbox / "mai.csv").write_text(f"{HEADER}810002;;Léa;1;2027-01-04\r\n")
+    carried(path="mai.csv")
     report = data_root / drop_row(warehouse).report / "rejected.csv"
     [row] = csv.DictReader(report.read_text().splitlines(), delimiter=";")
     assert row["_hint"] == hint
@@ -439,19 +431,14 @@ def test_rejected_rows_and_the_reason_of_a_refused_file_are_where_the_guide_of_h
     reason: str | None,
     warehouse: Engine,
     data_root: Path,
+    inbox: Path,
 ) -> None:
     """docs/fr/depot-rh.md, "Lire le compte rendu"."""
-    folder = data_root / "inbox" / "employees"
-    folder.mkdir(parents=True)
-    (folder / name).write_bytes(content)
-    with run(path=name):
-        carry_through(plan("employee"))
+    (inbox / name).write_bytes(content)
+    carried(path=name)
     drop = drop_row(warehouse)
     assert drop.state == ("applied" if "rejected.xlsx" in written else "refused")
-    with warehouse.connect() as connection:
-        details = connection.execute(
-            text("select details from bms.step_run where details ? 'file_faults'")
-        ).scalar_one()
+    details = scalar(warehouse, "select details from bms.step_run where details ? 'file_faults'")
     assert bool(details["file_faults"]) is (drop.state == "refused")
     report = data_root / drop.report
     assert {file.name for file in report.iterdir()} == REPORT | written
@@ -462,31 +449,27 @@ def test_rejected_rows_and_the_reason_of_a_refused_file_are_where_the_guide_of_h
 
 
 @pytest.mark.usefixtures("warehouse")
-def test_a_folder_in_the_inbox_is_explained_until_it_is_removed(data_root: Path) -> None:
-    folder = data_root / "inbox" / "employees"
-    (folder / "mars").mkdir(parents=True)
+def test_a_folder_in_the_inbox_is_explained_until_it_is_removed(inbox: Path) -> None:
+    (inbox / "mars").mkdir()
     with run(), employees() as inbox_of_employees:
         inbox_of_employees.tidy()
-        assert "- mars\r\n" in (folder / "_NON_PRIS.txt").read_bytes().decode("utf-8-sig")
-        (folder / "mars").rmdir()
+        assert "- mars\r\n" in (inbox / "_NON_PRIS.txt").read_bytes().decode("utf-8-sig")
+        (inbox / "mars").rmdir()
         inbox_of_employees.tidy()
-    assert not (folder / "_NON_PRIS.txt").exists()
+    assert not (inbox / "_NON_PRIS.txt").exists()
 
 
 @pytest.mark.usefixtures("warehouse")
 def test_a_file_dropped_again_is_processed_again_once_its_cause_is_corrected(
-    sandbox: Sandbox, data_root: Path
+    sandbox: Sandbox, inbox: Path
 ) -> None:
     """The manager was missing in the service, not in the file."""
-    folder = data_root / "inbox" / "employees"
-    folder.mkdir(parents=True)
     header = HEADER.replace("\r\n", ";Matricule du responsable\r\n")
     content = header + "810001;Dupré;Zoé;1;2027-01-04;700700\r\n"
     ended = []
     for number in range(3):
-        (folder / "mai.csv").write_text(content)
-        with run(f"manual__{number}", path="mai.csv"):
-            ended.append(carry_through(plan("employee")))
+        (inbox / "mai.csv").write_text(content)
+        ended.append(carried(f"manual__{number}", path="mai.csv"))
         if number == 0:
             sandbox.insert("employees", id_entity=1, payroll_number="700700")
     rejected, created, repeated = ended
@@ -512,23 +495,20 @@ def test_the_same_content_is_read_again_after_the_rules_changed(
     before: str,
     after: str,
     outcome: str,
-    data_root: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    inbox: Path,
 ) -> None:
     day = "04/01/2027"
     if variable == "BMS_RULES":
         day = "2027-01-04"
         (tmp_path / "rules.toml").write_text(after)
         after = str(tmp_path / "rules.toml")
-    folder = data_root / "inbox" / "employees"
-    folder.mkdir(parents=True)
     ended = []
     for number, setting in enumerate((before, before, after)):
         monkeypatch.setenv(variable, setting)
-        (folder / "mai.csv").write_text(f"{HEADER}810001;Dupré;Zoé;1;{day}\r\n")
-        with run(f"manual__{number}", path="mai.csv"):
-            ended.append(carry_through(plan("employee")))
+        (inbox / "mai.csv").write_text(f"{HEADER}810001;Dupré;Zoé;1;{day}\r\n")
+        ended.append(carried(f"manual__{number}", path="mai.csv"))
     created, repeated, other = ended
     assert created["created"] == other[outcome] == 1
     assert repeated["state"] == "same content as drop 1: see its report"
@@ -556,11 +536,10 @@ def longest_transaction(warehouse: Engine) -> Iterator[list[float]]:
 
 
 def test_no_transaction_is_open_while_the_service_is_read(
-    warehouse: Engine, sandbox: Sandbox, data_root: Path
+    warehouse: Engine, sandbox: Sandbox, inbox: Path
 ) -> None:
     rows = "".join(f"81000{n};Dupré{n};Zoé;1;2027-01-04\r\n" for n in range(4))
-    (data_root / "inbox" / "employees").mkdir(parents=True)
-    (data_root / "inbox" / "employees" / "mai.csv").write_text(HEADER + rows)
+    (inbox / "mai.csv").write_text(HEADER + rows)
     with run(path="mai.csv"):
         entered = enter(plan("employee"), NOBODY_ASKED)
         for chunk in entered["chunks"]:
@@ -572,26 +551,25 @@ def test_no_transaction_is_open_while_the_service_is_read(
 
 
 def test_a_file_held_by_another_run_holds_up_no_other(
-    warehouse: Engine, dropped: str, data_root: Path
+    warehouse: Engine, dropped: str, inbox: Path
 ) -> None:
     with run(path=dropped), employees() as inbox_of_employees:
         inbox_of_employees.drop_of_run({"path": dropped}, "manual__1")
-    (data_root / "inbox" / "employees" / "mai.csv").write_bytes(DROP.encode())
+    (inbox / "mai.csv").write_bytes(DROP.encode())
     [other] = dispatched()
     assert drop_row(warehouse, other).path == "mai.csv"
     assert drop_row(warehouse).dag_run_id == "manual__1"
 
 
 def test_a_file_dropped_again_while_its_approver_is_asked_takes_no_drop_from_its_run(
-    warehouse: Engine, dropped: str, data_root: Path, monkeypatch: pytest.MonkeyPatch
+    warehouse: Engine, dropped: str, monkeypatch: pytest.MonkeyPatch, inbox: Path
 ) -> None:
     monkeypatch.setenv("BMS_APPROVAL", "always")
-    file = data_root / "inbox" / "employees" / dropped
+    file = inbox / dropped
     content, stamp = file.read_bytes(), file.stat().st_mtime_ns
     with run(path=dropped):  # started by hand
         proposed = plan("employee")
-    with warehouse.begin() as connection:
-        connection.execute(text("update bms.dropped_file set expires_at = now()"))
+    execute(warehouse, "update bms.dropped_file set expires_at = now()")
     file.write_bytes(content)
     os.utime(file, ns=(stamp, stamp))  # as most copying programs leave it
     assert dispatched() == []
@@ -606,18 +584,16 @@ def test_a_file_whose_run_died_before_it_was_archived_is_started_again(
     with run(path=dropped), employees() as inbox_of_employees:
         drop = inbox_of_employees.drop_of_run({"path": dropped}, "manual__1")
         claim.mark_started(warehouse, drop.id)
-    with warehouse.begin() as connection:
-        connection.execute(text("update bms.dropped_file set expires_at = now()"))
+    execute(warehouse, "update bms.dropped_file set expires_at = now()")
     assert dispatched() == [1]
-    with run(drop_row(warehouse).dag_run_id, drop=1):
-        assert carry_through(plan("employee"))["created"] == 1
+    assert carried(drop_row(warehouse).dag_run_id, drop=1)["created"] == 1
     assert dispatched() == []
 
 
 def test_a_drop_whose_file_went_ends_with_the_reason(
-    warehouse: Engine, dropped: str, data_root: Path
+    warehouse: Engine, dropped: str, inbox: Path
 ) -> None:
-    file = data_root / "inbox" / "employees" / dropped
+    file = inbox / dropped
     assert dispatched() == [1]
     file.unlink()
     with (
@@ -633,8 +609,7 @@ def test_a_drop_whose_file_went_ends_with_the_reason(
 def test_a_decision_that_can_t_be_taken_leaves_the_drop_as_it_had_ended(
     warehouse: Engine, dropped: str
 ) -> None:
-    with run(path=dropped):
-        carry_through(plan("employee"))
+    carried(path=dropped)
     before = drop_row(warehouse)
     with run("manual__2", drop=1, line="2", decision="create"), pytest.raises(InvalidDecision):
         plan("employee")
@@ -648,8 +623,7 @@ def test_a_run_whose_drop_was_taken_over_writes_no_report(
     monkeypatch.setenv("BMS_APPROVAL", "always")
     with run(path=dropped):
         first = plan("employee")
-    with warehouse.begin() as connection:
-        connection.execute(text("update bms.dropped_file set expires_at = now()"))
+    execute(warehouse, "update bms.dropped_file set expires_at = now()")
     yes, no = {"approved": True, "who": "ada"}, {"approved": False, "who": "nobody in time"}
     with run("manual__2", drop=1):
         second = plan("employee")
@@ -714,7 +688,7 @@ def test_a_completely_cleared_run_resumes_its_rows(warehouse: Engine, dropped: s
 
 
 def test_a_second_change_during_approval_fails_the_run_without_creating_a_row(
-    sandbox: Sandbox, data_root: Path, monkeypatch: pytest.MonkeyPatch
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, inbox: Path
 ) -> None:
     monkeypatch.setenv("BMS_APPROVAL", "always")
     names = ("Dupré", "Martin", "Petit")
@@ -730,9 +704,7 @@ def test_a_second_change_during_approval_fails_the_run_without_creating_a_row(
         for n, name in enumerate(names)
     ]
     rows = "".join(f"81000{n};{name};Zoé;1;2027-01-04\r\n" for n, name in enumerate(names))
-    folder = data_root / "inbox" / "employees"
-    folder.mkdir(parents=True)
-    (folder / "a.csv").write_bytes((HEADER + rows).encode("cp1252"))
+    (inbox / "a.csv").write_bytes((HEADER + rows).encode("cp1252"))
     sandbox.delete("employees", existing[0]["guid_employee"])
     yes = {"approved": True, "who": "ada"}
     with run(path="a.csv"):
@@ -745,5 +717,4 @@ def test_a_second_change_during_approval_fails_the_run_without_creating_a_row(
             with pytest.raises(RowsWaiting, match=r"changed again .* drop=1 and approve"):
                 conclude(entered)
     assert sandbox.truth()["created"]["employees"] == []
-    with run("manual__2", drop=1):
-        assert carry_through(plan("employee"), yes)["created"] == 3
+    assert carried("manual__2", drop=1, answer=yes)["created"] == 3

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
 from airflow.sdk.execution_time.context import set_current_context
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_flows.invoices.leases import lease_days
 from bms_flows.invoices.units import Unit
@@ -26,6 +26,7 @@ from bms_provider.operators.flows.loads import (
 from bms_sandbox.serve import Sandbox
 from tests.bms_provider.conftest import Connect
 from tests.bms_provider.operators.flows.execution import done
+from tests.support.sql import fetch, scalar
 
 PARIS = ZoneInfo("Europe/Paris")
 WEEK: dict[str, Any] = {"start_date": "2026-03-02", "end_date": "2026-03-08"}
@@ -87,8 +88,7 @@ def test_accepting_held_days_is_skipped_after_the_days_were_read_again(
         pytest.raises(AirflowSkipException, match="the held days were read again"),
     ):
         done(BmsLoadClientInvoicesOperator, position=0)
-    with warehouse.connect() as connection:
-        steps = connection.exec_driver_sql("select step, state from bms.step_run order by id").all()
+    steps = fetch(warehouse, "select step, state from bms.step_run order by id")
     states = [state for step, state in steps if step == "extract"]
     sound_days, held_day, held_day_again = "complete", "suspect", "complete"
     assert states == [sound_days, held_day, held_day_again]
@@ -96,11 +96,9 @@ def test_accepting_held_days_is_skipped_after_the_days_were_read_again(
 
 def planned(warehouse: Engine, run_id: str) -> list[str]:
     """Return the windows that a run has planned."""
-    with warehouse.connect() as connection:
-        units = connection.scalar(
-            text("select details->'units' from bms.step_run where dag_run_id = :run"),
-            {"run": run_id},
-        )
+    units = scalar(
+        warehouse, "select details->'units' from bms.step_run where dag_run_id = :run", run=run_id
+    )
     return [window for unit in units for window in unit["windows"]]
 
 
@@ -135,8 +133,7 @@ def test_a_run_waits_for_the_lease_of_another_run(sandbox: Sandbox, warehouse: E
         wait = waiting.value.reschedule_date - datetime.now(UTC)
         assert timedelta(seconds=50) < wait < timedelta(seconds=70)
         assert done(BmsLoadClientInvoicesOperator, position=0)["days"] == "2026-03-10/2026-03-10"
-    with warehouse.connect() as connection:
-        steps = connection.execute(text("select step, state from bms.step_run order by id")).all()
+    steps = fetch(warehouse, "select step, state from bms.step_run order by id")
     assert steps == [("plan", "complete"), ("extract", "complete")]
     assert sandbox.truth()["requests"]["list_client_invoices"] == {"200": 1}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from airflow.sdk.execution_time.context import set_current_context
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_flows.runtime.service_identity import ServiceMismatch
 from bms_provider.operators.flows.checks import BmsProbeContractOperator, BmsReconcileOperator
@@ -23,6 +23,7 @@ from bms_sandbox.serve import Sandbox
 from tests.bms_provider.conftest import Connect
 from tests.bms_provider.operators.flows.execution import done, plan
 from tests.bms_provider.operators.flows.test_invoices import Events
+from tests.support.sql import scalar
 
 DAY = {"start_date": "2026-03-02", "end_date": "2026-03-02"}
 MIRROR = {"details": False, "full": False, "accept_gone": False, "entities": [1]}
@@ -84,11 +85,10 @@ def everything(warehouse: Engine) -> str:
         "reconciliation",
         "quarantine",
     )
-    with warehouse.connect() as connection:
-        found = {
-            name: connection.scalar(text(f"select json_agg(t) #>> '{{}}' from bms.{name} t"))
-            for name in tables
-        }
+    found = {
+        name: scalar(warehouse, f"select json_agg(t) #>> '{{}}' from bms.{name} t")
+        for name in tables
+    }
     return repr(found)
 
 
