@@ -19,7 +19,6 @@ from bms_flows.invoices.lookback import DayState, join_windows, plan_lookback
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
 from proofs.page import command, heading, show
-from proofs.plots import PICTURES, Axis, plot
 
 START = date(2026, 9, 1)
 HISTORY = 5 * 365
@@ -84,7 +83,6 @@ class Outcome:
     most_days: int
     over_budget: int
     seen: dict[int, float]
-    curve: list[float]
 
 
 def changes(company: Company, seed: int) -> list[Change]:
@@ -163,7 +161,6 @@ def simulate(name: str, plan: Plan, *, never_paid: float = NEVER_PAID, seed: int
         most,
         sum(over_budget) // RUNS,
         {runs: within(runs) for runs in SEEN_AFTER},
-        [within(runs) for runs in range(1, max(SEEN_AFTER) + 1)],
     )
 
 
@@ -212,22 +209,8 @@ def report(outcomes: Sequence[Outcome]) -> None:
     ))  # fmt: skip
 
 
-def picture(outcomes: Sequence[Outcome]) -> str:
-    """Return the shares seen, by runs since the change, as SVG."""
-    return plot(
-        Axis("daily runs since the change", (1, 7, 14, 21, 32)),
-        Axis("share of the changes that are detected", (0, 0.25, 0.5, 0.75, 1), ".0%"),
-        {
-            f"{each.name}: {each.days_per_run:.0f} days, {each.requests_per_run:.0f} requests a run": [
-                *enumerate(each.curve, 1)
-            ]
-            for each in outcomes
-        },
-    )
-
-
 def main() -> None:
-    """Print the tables and draw the picture."""
+    """Print the tables."""
     policies: dict[str, Plan] = {
         "defaults": ours(),
         "budget 60": ours(budget=60),
@@ -240,15 +223,12 @@ def main() -> None:
         "fixed 30": fixed(30),
         "fixed 90": fixed(90),
     }
-    outcomes = [simulate(name, plan) for name, plan in policies.items()]
     heading("The look-back compared with fixed windows")
     print("## 2 % of the invoices are never paid", end="\n\n")
-    report(outcomes)
+    report([simulate(name, plan) for name, plan in policies.items()])
     print("## Every invoice is paid in the end", end="\n\n")
     chosen = ("defaults", "rotation 30", "fixed 7", "fixed 30", "fixed 90")
     report([simulate(name, policies[name], never_paid=0) for name in chosen])
-    shown = [each for each in outcomes if each.name.startswith(("defaults", "fixed"))]
-    (PICTURES / "lookback.svg").write_text(picture(shown))
 
 
 if __name__ == "__main__":
