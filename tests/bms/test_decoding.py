@@ -218,18 +218,14 @@ def test_every_notation_of_a_value_decodes_to_it(flag: bool, number: int) -> Non
     assert (third.sent, third.id_client) == (first.sent, first.id_client)
 
 
-def test_integral_numbers_decode_to_integers(
-    invoices: RecordReader[ClientInvoice],
-) -> None:
+def test_integral_numbers_decode_to_integers(invoices: RecordReader[ClientInvoice]) -> None:
     rows = invoices.rows(array({"id_invoice": 12.0, "id_client": 3.0, "sent_by": 2.5}))
     assert rows.records[0].id_invoice == 12
     assert type(rows.records[0].id_client) is int
     assert rows.extra == {0: {"sent_by": Decimal("2.5")}}
 
 
-def test_texts_of_digits_decode_to_integers(
-    invoices: RecordReader[ClientInvoice],
-) -> None:
+def test_texts_of_digits_decode_to_integers(invoices: RecordReader[ClientInvoice]) -> None:
     rows = invoices.rows(array({"id_invoice": "12", "id_client": "-3", "sent_by": " 4"}))
     assert (rows.records[0].id_invoice, rows.records[0].id_client) == (12, -3)
     assert rows.extra == {0: {"sent_by": " 4"}}, "a text that has two readings is stored as sent"

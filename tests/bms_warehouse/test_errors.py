@@ -97,9 +97,7 @@ def test_a_broken_connection_is_retriable(warehouse: Engine) -> None:
     assert scalar(warehouse, "select 1") == 1
 
 
-def test_a_connection_that_ends_without_a_reason_is_lost_and_retriable(
-    warehouse: Engine,
-) -> None:
+def test_a_connection_that_ends_without_a_reason_is_lost_and_retriable(warehouse: Engine) -> None:
     """Not a matter of address, user or password, which were right when it opened."""
     with warehouse.connect() as connection:
         connection.execute(text("select 1"))

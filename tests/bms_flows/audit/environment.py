@@ -46,6 +46,12 @@ class Auditor:
         """The warehouse."""
         return self.mirror.warehouse
 
+    def fill(self, window: Window, **volumes: Any) -> None:
+        """Fill the service, and run all flows for a window and the lists."""
+        self.window = window
+        self.sandbox.fill(**volumes)
+        self.load()
+
     def load(self) -> None:
         """Run all flows for the window and the lists."""
         self.extract(str(self.window.start), str(self.window.end))

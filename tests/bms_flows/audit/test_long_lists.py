@@ -51,9 +51,7 @@ def test_an_alarm_stays_open_while_only_other_parts_are_reconciled(auditor: Audi
     assert auditor.ringing() == set()
 
 
-def test_every_part_is_compared_in_a_cycle_and_the_cycle_is_projected(
-    auditor: Auditor,
-) -> None:
+def test_every_part_is_compared_in_a_cycle_and_the_cycle_is_projected(auditor: Auditor) -> None:
     found = [auditor.run_in_turn(page_size=PAGE) for _ in range(PARTS // 2)]
     parts = auditor.query(
         "select part, parts, state from bms.reconciliation where resource = 'contact' order by 1"
@@ -63,9 +61,7 @@ def test_every_part_is_compared_in_a_cycle_and_the_cycle_is_projected(
     assert found[-1]["cycle"]["contact"]["days"] <= PARTS // 2
 
 
-def test_an_audit_of_a_part_reads_only_that_part_of_the_mirror(
-    auditor: Auditor,
-) -> None:
+def test_an_audit_of_a_part_reads_only_that_part_of_the_mirror(auditor: Auditor) -> None:
     loaded: list[int] = []
 
     def count(_: Any, cursor: Any, statement: str, *__: Any) -> None:
@@ -81,9 +77,7 @@ def test_an_audit_of_a_part_reads_only_that_part_of_the_mirror(
     assert sum(loaded) == compared[0] < PARTS * PAGE
 
 
-def test_a_cycle_beyond_the_limit_raises_an_alarm(
-    auditor: Auditor,
-) -> None:
+def test_a_cycle_beyond_the_limit_raises_an_alarm(auditor: Auditor) -> None:
     auditor.settings = AuditSettings(audit_requests=62, audit_days=2, audit_cycle_days=1)
     auditor.run_in_turn(page_size=PAGE)
     assert auditor.ringing() == {"reconciliation cycle contact"}

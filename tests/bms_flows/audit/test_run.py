@@ -24,12 +24,13 @@ from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
-from bms_sandbox.serve import Sandbox
 from bms_warehouse.resources import CONTACT
 from tests.bms_flows.audit.environment import Auditor
 from tests.bms_flows.invoices.listed import Company, invoice
 
 WEEK = Window(date(2026, 3, 23), date(2026, 3, 29))
+DAY = Window(WEEK.start, WEEK.start)
+FLAT = {"flat": True, "invoices_per_day": 5}
 
 BUGS: list[tuple[str, str, str, str]] = [
     # bug, operation, resource in which it must be found, code
@@ -51,9 +52,7 @@ BUGS: list[tuple[str, str, str, str]] = [
 
 
 def test_a_consistent_service_that_equals_the_warehouse_is_reconciled(auditor: Auditor) -> None:
-    auditor.window = WEEK
-    auditor.sandbox.fill(contacts=120)
-    auditor.load()
+    auditor.fill(WEEK, contacts=120)
     found = auditor.run()
     assert auditor.found() == {}
     assert auditor.states() == {"reconciled": 7 + len(MIRRORED)}
@@ -83,13 +82,13 @@ def test_contradictions_of_the_service_are_found(
     assert (auditor.found(), auditor.ringing()) == ({}, set())
 
 
-def test_changes_during_an_audit_are_no_faults(sandbox: Sandbox, auditor: Auditor) -> None:
+def test_changes_during_an_audit_are_no_faults(auditor: Auditor) -> None:
     """A response that is wrong once looks like a change between two responses."""
     auditor.window = WEEK
-    sandbox.fill(contacts=20, employees=3)
+    auditor.sandbox.fill(contacts=20, employees=3)
     for kind, after in (("missing_day", 0), ("short_list", 4), ("wrong_amount", 9)):
-        sandbox.set_fault(kind, operation="list_client_invoices", count=1, after=after)
-    sandbox.set_fault("short_list", operation="list_contacts", count=1, after=2)
+        auditor.sandbox.set_fault(kind, operation="list_client_invoices", count=1, after=after)
+    auditor.sandbox.set_fault("short_list", operation="list_contacts", count=1, after=2)
     auditor.run()
     assert auditor.found() == {}
     changed = "select sum(changed_meanwhile) from bms.reconciliation"
@@ -128,9 +127,7 @@ def test_a_wrong_invoice_is_reported_after_the_next_load_of_its_day(auditor: Aud
 
 
 def test_a_wrong_mirror_row_is_reported_after_the_next_run_of_the_mirror(auditor: Auditor) -> None:
-    auditor.window = Window(WEEK.start, WEEK.start)
-    auditor.sandbox.fill(contacts=30, employees=4, consultants=4)
-    auditor.load()
+    auditor.fill(DAY, contacts=30, employees=4, consultants=4)
     auditor.execute("update bms.contact set city = 'Ailleurs' where id = 1003")
     auditor.run()
     assert auditor.found() == {}
@@ -145,9 +142,7 @@ def test_a_wrong_mirror_row_is_reported_after_the_next_run_of_the_mirror(auditor
 
 
 def test_a_row_known_to_be_missing_from_lists_is_no_fault(auditor: Auditor) -> None:
-    auditor.window = Window(WEEK.start, WEEK.start)
-    auditor.sandbox.fill(contacts=30, employees=4, consultants=4)
-    auditor.load()
+    auditor.fill(DAY, contacts=30, employees=4, consultants=4)
     auditor.sandbox.delete("contacts", 1003)
     auditor.execute("update bms.contact set _list_hash = null where id = 1003")
     auditor.run()
@@ -188,16 +183,16 @@ def test_a_failed_comparison_keeps_the_result_of_an_earlier_audit(auditor: Audit
     ]
 
 
-def test_results_contain_no_personal_data(sandbox: Sandbox, auditor: Auditor) -> None:
+def test_results_contain_no_personal_data(auditor: Auditor) -> None:
     auditor.window = WEEK
-    sandbox.fill(contacts=20, employees=3)
-    sandbox.set_fault("stale_detail", operation="read_contact")
-    sandbox.set_fault("phantom_rows", operation="list_client_invoices")
+    auditor.sandbox.fill(contacts=20, employees=3)
+    auditor.sandbox.set_fault("stale_detail", operation="read_contact")
+    auditor.sandbox.set_fault("phantom_rows", operation="list_client_invoices")
     auditor.run()
     texts = str(auditor.query("select reconciliation::text from bms.reconciliation"))
     texts += str(auditor.query("select details::text, reason from bms.step_run"))
     texts += str(auditor.query("select detail from bms.alarm"))
-    contact: dict[str, Any] = sandbox.rows("contacts")[0]
+    contact: dict[str, Any] = auditor.sandbox.rows("contacts")[0]
     assert not [v for v in contact.values() if isinstance(v, str) and v != "FR" and v in texts]
     assert "Ancienneville" not in texts
 
@@ -224,9 +219,7 @@ def test_a_day_without_a_load_is_reported_until_it_is_loaded(auditor: Auditor) -
 
 def test_missing_rows_are_pending_until_a_load_restores_them(auditor: Auditor) -> None:
     """Without a load in between, a new row looks the same."""
-    auditor.window = WEEK
-    auditor.sandbox.fill(contacts=30, employees=3, consultants=4, flat=True, invoices_per_day=5)
-    auditor.load()
+    auditor.fill(WEEK, contacts=30, employees=3, consultants=4, **FLAT)
     lost = [row["id_invoice"] for row in auditor.sandbox.invoices(1, WEEK.start, WEEK.end)][:13]
     auditor.execute(f"delete from bms.client_invoice where id_invoice in {(*lost,)}")
     auditor.execute("delete from bms.contact where id <= 1013")
@@ -248,11 +241,11 @@ def test_missing_rows_are_pending_until_a_load_restores_them(auditor: Auditor) -
     assert auditor.latest("contact") == ("reconciled", {})
 
 
-def test_rows_that_changed_after_the_load_are_pending(sandbox: Sandbox, auditor: Auditor) -> None:
+def test_rows_that_changed_after_the_load_are_pending(auditor: Auditor) -> None:
     auditor.window = WEEK
     auditor.load()
-    row = sandbox.invoices(1, WEEK.start, WEEK.end)[0]
-    sandbox.pay(1, row["id_invoice"], "1.00")
+    row = auditor.sandbox.invoices(1, WEEK.start, WEEK.end)[0]
+    auditor.sandbox.pay(1, row["id_invoice"], "1.00")
     auditor.run()
     assert auditor.query(
         "select day::text, reasons from bms.reconciliation where state = 'pending'"
@@ -262,7 +255,7 @@ def test_rows_that_changed_after_the_load_are_pending(sandbox: Sandbox, auditor:
 
 def test_quarantined_rows_are_listed_and_other_absent_rows_are_missing(auditor: Auditor) -> None:
     auditor.window = WEEK
-    auditor.sandbox.fill(contacts=30, employees=3, consultants=4, flat=True, invoices_per_day=5)
+    auditor.sandbox.fill(contacts=30, employees=3, consultants=4, **FLAT)
     invoice = auditor.sandbox.invoices(1, WEEK.start, WEEK.end)[0]
     auditor.sandbox.edit_invoice(1, invoice["id_invoice"], currency="E\0R")
     auditor.sandbox.edit("contacts", 1003, city="a\0b")
@@ -279,14 +272,12 @@ def test_quarantined_rows_are_listed_and_other_absent_rows_are_missing(auditor: 
     assert auditor.latest("contact") == named
 
 
-def test_an_undecodable_detail_does_not_end_the_audit(sandbox: Sandbox, auditor: Auditor) -> None:
-    auditor.window = Window(WEEK.start, WEEK.start)
-    sandbox.fill(contacts=3, employees=3, consultants=4)
-    auditor.load()
-    sandbox.set_dialect(shown_forms=["read_contact.id=null"])
+def test_an_undecodable_detail_does_not_end_the_audit(auditor: Auditor) -> None:
+    auditor.fill(DAY, contacts=3, employees=3, consultants=4)
+    auditor.sandbox.set_dialect(shown_forms=["read_contact.id=null"])
     auditor.run()
     assert auditor.latest("contact") == ("pending", {"detail_unreadable": 3})
-    sandbox.set_dialect(shown_forms=[])
+    auditor.sandbox.set_dialect(shown_forms=[])
     auditor.run()
     assert auditor.latest("contact") == ("reconciled", {})
 
@@ -295,9 +286,7 @@ def test_forbidden_details_leave_the_list_and_the_other_details_compared(
     auditor: Auditor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such as the details of confidential contacts."""
-    auditor.window = Window(WEEK.start, WEEK.start)
-    auditor.sandbox.fill(contacts=12, employees=3, consultants=4)
-    auditor.load()
+    auditor.fill(DAY, contacts=12, employees=3, consultants=4)
     confidential, read = {1001, 1002, 1003, 1004, 1005, 1006}, set[Any]()
 
     def with_confidential(client: Client, entities: Sequence[int]) -> list[AuditedList]:
@@ -326,9 +315,7 @@ def test_a_list_without_details_is_compared_with_itself_and_the_mirror(
     auditor: Auditor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(MIRRORED, "contact", mirrored(replace(CONTACT, has_detail=False)))
-    auditor.window = Window(WEEK.start, WEEK.start)
-    auditor.sandbox.fill(contacts=3, employees=3, consultants=4)
-    auditor.load()
+    auditor.fill(DAY, contacts=3, employees=3, consultants=4)
     auditor.sandbox.set_dialect(shown_forms=["read_contact.id=null"])  # unreadable, if requested
     auditor.run()
     assert auditor.latest("contact") == ("reconciled", {})
@@ -338,9 +325,7 @@ def test_a_list_without_details_is_compared_with_itself_and_the_mirror(
 
 
 def test_undecodable_rows_are_listed_while_they_are_in_quarantine(auditor: Auditor) -> None:
-    auditor.window = Window(WEEK.start, WEEK.start)
-    auditor.sandbox.fill(contacts=30, employees=3, consultants=4, flat=True, invoices_per_day=5)
-    auditor.load()
+    auditor.fill(DAY, contacts=30, employees=3, consultants=4, **FLAT)
     auditor.sandbox.set_dialect(
         shown_forms=["list_client_invoices.total_vat=null", "list_contacts.id=null"]
     )
@@ -360,9 +345,7 @@ def test_undecodable_rows_are_listed_while_they_are_in_quarantine(auditor: Audit
 def test_employees_whom_the_list_of_another_entity_contains_too_are_not_missing(
     auditor: Auditor,
 ) -> None:
-    auditor.window = Window(WEEK.start, WEEK.start)
-    auditor.sandbox.fill(contacts=3, employees=3, consultants=4, flat=True, invoices_per_day=5)
-    auditor.load()
+    auditor.fill(DAY, contacts=3, employees=3, consultants=4, **FLAT)
     auditor.execute("update bms.employee set _entity = 0")
     auditor.run()
     assert auditor.latest("employee") == ("reconciled", {})
@@ -371,7 +354,7 @@ def test_employees_whom_the_list_of_another_entity_contains_too_are_not_missing(
 def test_the_alarm_of_an_entity_that_was_removed_from_the_connection_is_closed_with_that_reason(
     auditor: Auditor,
 ) -> None:
-    auditor.window = Window(WEEK.start, WEEK.start)
+    auditor.window = DAY
     subjects = ["reconciliation client_invoice 2", "reconciliation employee 2"]
     with auditor.warehouse.begin() as connection:
         for subject in [*subjects, "reconciliation client_invoice 1x", "invoice_extraction"]:

@@ -33,9 +33,7 @@ def rows(connection: Connection) -> list[tuple[int, str, bool]]:
     return [tuple(row) for row in found]
 
 
-async def test_a_later_state_of_a_row_replaces_its_staged_state(
-    warehouse: Engine,
-) -> None:
+async def test_a_later_state_of_a_row_replaces_its_staged_state(warehouse: Engine) -> None:
     with warehouse.connect() as connection, staging(connection) as stage:
         await stage.listed([listed(1, "Paris"), listed(2, "Lyon"), listed(3, "Brest")])
         await stage.listed([listed(2, "Nantes")])

@@ -14,20 +14,14 @@ from proofs.simulation.clock import EPOCH
 from proofs.simulation.creation import applier
 from proofs.simulation.ledger import MemoryLedger
 from proofs.simulation.process import Process
-from proofs.simulation.service import SimulatedService, person
+from proofs.simulation.service import SimulatedService
+from tests.bms_flows.onboarding.sending.simulated import applied, ledger_of
 
 pytestmark = pytest.mark.virtual_time
 
 SETTINGS = OnboardingSettings()
 AIRFLOW_RETRIES = 12
 MINUTE = 60.0
-
-
-def ledger_of(rows: int) -> MemoryLedger:
-    ledger = MemoryLedger()
-    for n in range(rows):
-        ledger.add(person(n))
-    return ledger
 
 
 def since() -> float:
@@ -102,7 +96,7 @@ async def test_no_row_is_sent_while_the_service_refuses_creates(fate: str) -> No
     ledger = ledger_of(200)
     service = SimulatedService(lambda: fate, retry_after=3600)
     with pytest.raises(CreatesPaused):
-        await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+        await applied(ledger, service, settings=SETTINGS)
     probes = 11 if fate in ("gateway", "no_connection") else 0  # these name no time to wait
     assert service.fired[fate] <= SETTINGS.create_concurrency + probes
     assert {entry.state for entry in ledger.rows.values()} <= {State.READY, State.UNKNOWN}
@@ -112,7 +106,7 @@ async def test_the_retry_after_of_the_service_delays_the_retry_of_the_task() -> 
     ledger = ledger_of(20)
     service = SimulatedService(outage(3000), retry_after=3600)
     with pytest.raises(CreatesPaused) as paused:
-        await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+        await applied(ledger, service, settings=SETTINGS)
     assert paused.value.retry_after == pytest.approx(3600, abs=1)
     service.sent.clear()
     await asyncio.sleep(paused.value.retry_after)
@@ -126,19 +120,19 @@ async def test_a_retry_during_the_outage_sends_one_probe() -> None:
     for sent in (SETTINGS.create_concurrency, 1, 1):
         service.fired.clear()
         with pytest.raises(CreatesPaused):
-            await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+            await applied(ledger, service, settings=SETTINGS)
         assert service.fired["unavailable"] <= sent
         await asyncio.sleep(1800)
 
 
 async def test_a_row_refused_repeatedly_goes_to_review() -> None:
     ledger, service = ledger_of(2), SimulatedService(lambda: "good")
-    await applier(Process(ledger, service), SETTINGS).apply([1])
+    await applied(ledger, service, 1, settings=SETTINGS)
     service.fates = lambda: "unavailable"
     others = asyncio.create_task(service.stay_busy(10))
     for _ in range(100):
         try:
-            await applier(Process(ledger, service), SETTINGS).apply([2])
+            await applied(ledger, service, 2, settings=SETTINGS)
         except CreatesPaused as paused:
             await asyncio.sleep(paused.retry_after)
         else:

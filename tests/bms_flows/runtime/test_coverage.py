@@ -190,9 +190,7 @@ def test_a_list_of_some_pages_costs_two_passes_and_a_tenth(order: str, seeds: in
 
 
 @pytest.mark.parametrize("chance", [0.0, 0.1])
-def test_a_list_without_an_order_agrees_only_if_two_passes_are_equal(
-    chance: float,
-) -> None:
+def test_a_list_without_an_order_agrees_only_if_two_passes_are_equal(chance: float) -> None:
     for seed in range(50):
         moving = MovingList(Random(seed), order="none", deleted=chance)
         reading, seen = asyncio.run(read(moving))

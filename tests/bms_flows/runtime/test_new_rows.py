@@ -162,9 +162,7 @@ async def test_new_records_at_the_end_of_the_list_are_found(order: str, new: int
 
 
 @pytest.mark.parametrize("order", ORDERS)
-async def test_an_unexplained_count_requires_a_complete_read(
-    order: str,
-) -> None:
+async def test_an_unexplained_count_requires_a_complete_read(order: str) -> None:
     crm = filled(order=order)
     state = await crm.whole()
     del crm.items[crm.random.choice(sorted(crm.items))]

@@ -212,9 +212,7 @@ def test_an_orphaned_file_is_restored_beside_a_newer_file_of_the_same_name(
     assert [*archiving.orphaned_drops(inbox)] == []
 
 
-def test_an_orphaned_file_of_an_unknown_drop_returns_to_the_inbox(
-    tmp_path: Path,
-) -> None:
+def test_an_orphaned_file_of_an_unknown_drop_returns_to_the_inbox(tmp_path: Path) -> None:
     here = tmp_path
     for unique, name in (("ab", "a.csv"), ("cd", "a.csv"), ("ef", "ma paie-mai.csv")):
         (here / f"{archiving.TAKEN}9-{unique}-{name}").write_bytes(unique.encode())

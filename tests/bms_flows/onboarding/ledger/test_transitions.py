@@ -173,9 +173,7 @@ def test_a_row_without_an_outage_is_sent_at_once(given: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "state", [State.SENDING, State.UNKNOWN, State.READY, State.REVIEW, State.GIVEN_UP]
 )
-def test_a_late_response_to_the_last_attempt_is_accepted_in_any_state(
-    state: State,
-) -> None:
+def test_a_late_response_to_the_last_attempt_is_accepted_in_any_state(state: State) -> None:
     late = entry(state, attempt=1, owner="another")
     moved = transitions.confirm(late, attempt=1, record=RecordIds("g", 7, True)).entry
     assert (moved.state, moved.remote_id, moved.owner) == (State.CREATED, "g", None)

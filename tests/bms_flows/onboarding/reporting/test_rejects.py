@@ -63,9 +63,7 @@ TWICE = (
 
 
 @pytest.mark.parametrize("ending", [".csv", ".xlsx"])
-def test_an_unchanged_reject_file_is_rejected_for_the_same_cells(
-    ending: str,
-) -> None:
+def test_an_unchanged_reject_file_is_rejected_for_the_same_cells(ending: str) -> None:
     first = read(TWICE, "a.csv", EMPLOYEE)
     again = rejected(TWICE, "a.csv", ending)
     cells = [row.cells for row in first.rows if first.faults_of(row)]

@@ -17,7 +17,6 @@ from bms_flows.onboarding.resources.evidence import RecordIds
 from bms_flows.onboarding.sending.apply import NothingSent
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.sending.send import AHEAD, CreatesRefused
-from bms_flows.onboarding.settings import OnboardingSettings
 from bms_warehouse.locks import Busy
 from proofs.simulation import creation
 from proofs.simulation import ledger as simulated_ledger
@@ -27,20 +26,17 @@ from proofs.simulation.ledger import MemoryLedger
 from proofs.simulation.process import Killed, Process
 from proofs.simulation.recorder import Recorder
 from proofs.simulation.service import Record, SimulatedService, drawn, person
+from tests.bms_flows.onboarding.sending.simulated import SETTINGS, applied, ledger_of
 
 pytestmark = pytest.mark.virtual_time
 
-SETTINGS = OnboardingSettings(settle_s=30, create_timeout_s=60, lease_s=60)
-GOOD = {"good": 1}
 PROBES = 11
 """Creates that a task tries in the time that it waits for a service: after 1, 2, 4 ... 120 s."""
 
 
 async def test_all_valid_rows_are_created_once() -> None:
-    ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), GOOD))
-    for n in range(30):
-        ledger.add(person(n))
-    counts = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+    ledger, service = ledger_of(30), SimulatedService(lambda: "good")
+    counts = await applied(ledger, service)
     assert counts == {State.CREATED: 30}
     assert len(service.records) == 30
     assert {e.remote_number for e in ledger.rows.values()} == set(range(1, 31))
@@ -48,11 +44,8 @@ async def test_all_valid_rows_are_created_once() -> None:
 
 async def test_lost_replies_are_adopted_after_one_settle_time_for_all() -> None:
     loop = asyncio.get_running_loop()
-    ledger = MemoryLedger()
-    service = SimulatedService(lambda: "lost" if loop.time() < 1 else "good")
-    for n in range(30):
-        ledger.add(person(n))
-    counts = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+    ledger, service = ledger_of(30), SimulatedService(lambda: "lost" if loop.time() < 1 else "good")
+    counts = await applied(ledger, service)
     assert counts == {State.ADOPTED: 28, State.CREATED: 2}
     assert loop.time() < 92, "the settle time was waited more than once"
     assert ledger.rows[1].evidence == ("new", "key", "name", "start_date")
@@ -64,10 +57,8 @@ async def test_creates_without_a_record_are_sent_again_on_a_quiet_service(fate: 
     """The last rows of the drop show that the lists are up to date: no other record would."""
     loop = asyncio.get_running_loop()
     fates = iter(["good", fate, "good", fate, *["good"] * 30])
-    ledger, service = MemoryLedger(), SimulatedService(lambda: next(fates))
-    for n in range(12):
-        ledger.add(person(n))
-    counts = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+    ledger, service = ledger_of(12), SimulatedService(lambda: next(fates))
+    counts = await applied(ledger, service)
     assert counts == {State.CREATED: 12}
     assert not service.doubles()
     bounds = SETTINGS.create_timeout_s + 2 * SETTINGS.settle_s
@@ -76,18 +67,16 @@ async def test_creates_without_a_record_are_sent_again_on_a_quiet_service(fate: 
 
 async def test_a_second_row_shows_that_the_lists_are_up_to_date_if_the_first_one_fails() -> None:
     fates = iter(["failed", "good", "good", "failed", *["good"] * 9])
-    ledger, service = MemoryLedger(), SimulatedService(lambda: next(fates))
-    for n in range(5):
-        ledger.add(person(n))
-    counts = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+    ledger, service = ledger_of(5), SimulatedService(lambda: next(fates))
+    counts = await applied(ledger, service)
     assert counts == {State.CREATED: 5}
     assert not service.doubles()
 
 
 async def test_a_refusal_is_final_and_names_its_status() -> None:
-    ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"refused": 1}))
+    ledger, service = MemoryLedger(), SimulatedService(lambda: "refused")
     row = ledger.add(person(1))
-    assert await applier(Process(ledger, service), SETTINGS).apply([row]) == {State.REJECTED: 1}
+    assert await applied(ledger, service, row) == {State.REJECTED: 1}
     assert ledger.rows[row].reason == "refused_422"
 
 
@@ -95,16 +84,16 @@ async def confirmed_one(ledger: MemoryLedger, service: SimulatedService) -> asyn
     """Create a row, which shows the offset of `created_on`, and let other users work from then on."""
     fates, service.fates = service.fates, lambda: "good"
     row = ledger.add(person(99))
-    await applier(Process(ledger, service), SETTINGS).apply([row])
+    await applied(ledger, service, row)
     service.fates = fates
     return asyncio.create_task(service.stay_busy(20))
 
 
 async def test_a_row_that_the_service_never_creates_goes_to_review_after_five_posts() -> None:
-    ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"failed": 1}))
+    ledger, service = MemoryLedger(), SimulatedService(lambda: "failed")
     others = await confirmed_one(ledger, service)
     row = ledger.add(person(1))
-    assert await applier(Process(ledger, service), SETTINGS).apply([row]) == {State.REVIEW: 1}
+    assert await applied(ledger, service, row) == {State.REVIEW: 1}
     others.cancel()
     assert len(service.sent) == 1 + 5
     assert ledger.rows[row].reason == "attempts_used"
@@ -112,9 +101,9 @@ async def test_a_row_that_the_service_never_creates_goes_to_review_after_five_po
 
 
 async def test_a_row_without_a_later_record_of_anyone_goes_to_review_after_one_post() -> None:
-    ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"failed": 1}))
+    ledger, service = MemoryLedger(), SimulatedService(lambda: "failed")
     row = ledger.add(person(1))
-    assert await applier(Process(ledger, service), SETTINGS).apply([row]) == {State.REVIEW: 1}
+    assert await applied(ledger, service, row) == {State.REVIEW: 1}
     assert ledger.rows[row].reason == "absence_not_proven"
     assert len(service.sent) == 1
 
@@ -124,8 +113,7 @@ async def test_a_step_of_the_databases_clock_shortens_no_settle_time(
     same_boot: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A create is lost, the clock steps ten minutes forward, the record shows a settle time later."""
-    ledger = MemoryLedger()
-    service = SimulatedService(lambda: "lost", lag=lambda: 25.0)
+    ledger, service = MemoryLedger(), SimulatedService(lambda: "lost", lag=lambda: 25.0)
     row = ledger.add(person(1))
 
     class Dying(Process):
@@ -164,9 +152,7 @@ async def test_rows_never_sent_end_the_task_without_an_ambiguous_outcome() -> No
         async def create(self, body: Any, before_send: Any, on_id: Any) -> Any:  # noqa: ARG002 - as its base
             await asyncio.Event().wait()
 
-    ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), GOOD))
-    for n in range(3):
-        ledger.add(person(n))
+    ledger, service = ledger_of(3), SimulatedService(lambda: "good")
     with pytest.raises(NothingSent, match="none of 3 rows"):
         await applier(Hanging(ledger, service), SETTINGS).apply(list(ledger.rows))
     assert {entry.state for entry in ledger.rows.values()} == {State.READY}
@@ -174,40 +160,32 @@ async def test_rows_never_sent_end_the_task_without_an_ambiguous_outcome() -> No
 
 
 async def test_a_failed_connection_releases_the_rows_and_counts_no_attempt() -> None:
-    ledger = MemoryLedger()
-    service = SimulatedService(drawn(Random(1), {"no_connection": 1}))
-    for n in range(20):
-        ledger.add(person(n))
+    ledger, service = ledger_of(20), SimulatedService(lambda: "no_connection")
     with pytest.raises(CreatesPaused):
-        await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+        await applied(ledger, service)
     assert {e.state for e in ledger.rows.values()} == {State.READY}
     assert all(e.max_attempts - e.attempt == 5 for e in ledger.rows.values())
     assert service.fired["no_connection"] <= SETTINGS.create_concurrency + PROBES
-    service.fates = drawn(Random(1), GOOD)
+    service.fates = lambda: "good"
     assert await to_the_end(ledger, service, SETTINGS)
     assert len(service.records) == 20
 
 
 async def test_a_revoked_permission_stops_all_rows_and_changes_none() -> None:
-    ledger = MemoryLedger()
-    service = SimulatedService(drawn(Random(1), {"forbidden": 1}))
-    for n in range(200):
-        ledger.add(person(n))
+    ledger, service = ledger_of(200), SimulatedService(lambda: "forbidden")
     with pytest.raises(CreatesRefused, match="remove 403 from BMS_CREATE_STOPPED_BY"):
-        await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+        await applied(ledger, service)
     assert {e.state for e in ledger.rows.values()} == {State.READY}
     assert all(e.unsent and e.max_attempts - e.attempt == 5 for e in ledger.rows.values())
     assert service.fired["forbidden"] <= AHEAD * SETTINGS.create_concurrency
-    service.fates = drawn(Random(1), GOOD)
+    service.fates = lambda: "good"
     assert await to_the_end(ledger, service, SETTINGS)
     assert len(service.records) == 200
 
 
 async def test_a_status_configured_as_row_specific_rejects_only_its_row() -> None:
     fates = iter(["forbidden", "good"])
-    ledger, service = MemoryLedger(), SimulatedService(lambda: next(fates))
-    for n in range(2):
-        ledger.add(person(n))
+    ledger, service = ledger_of(2), SimulatedService(lambda: next(fates))
     settings = replace(SETTINGS, create_stopped_by="404", create_concurrency=1)
     await applier(Process(ledger, service), settings).apply([1, 2])
     assert [e.state for e in ledger.rows.values()] == [State.REJECTED, State.CREATED]
@@ -219,7 +197,7 @@ async def test_a_manager_is_created_first_and_its_number_goes_into_the_body() ->
     boss = ledger.add(person(1))
     middle = ledger.add(person(2), manager=ledger.rows[boss].key)
     ledger.add(person(3), manager=ledger.rows[middle].key)
-    await applier(Process(ledger, service), SETTINGS).apply([1, 2, 3])
+    await applied(ledger, service, 1, 2, 3)
     assert {e.state for e in ledger.rows.values()} <= EXISTING
     assert [key for _, key in service.sent] == [ledger.rows[n].key for n in (1, 2, 3)]
 
@@ -234,29 +212,29 @@ async def test_reports_of_a_manager_adopted_without_a_number_are_rejected_unsent
                 for record in super().listed()
             ]
 
-    ledger, service = MemoryLedger(), Unnumbered(drawn(Random(1), {"lost": 1}))
+    ledger, service = MemoryLedger(), Unnumbered(lambda: "lost")
     boss = ledger.add(person(1))
     ledger.add(person(2), manager=ledger.rows[boss].key)
-    await applier(Process(ledger, service), SETTINGS).apply([1, 2])
+    await applied(ledger, service, 1, 2)
     assert ledger.rows[boss].state is State.ADOPTED
     assert ledger.rows[2].reason == "manager_without_number"
     assert len(service.sent) == 1
 
 
 async def test_reports_of_a_refused_manager_are_rejected_unsent() -> None:
-    ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"refused": 1}))
+    ledger, service = MemoryLedger(), SimulatedService(lambda: "refused")
     boss = ledger.add(person(1))
     ledger.add(person(2), manager=ledger.rows[boss].key)
-    await applier(Process(ledger, service), SETTINGS).apply([1, 2])
+    await applied(ledger, service, 1, 2)
     assert ledger.rows[2].reason == "manager_not_created"
     assert len(service.sent) == 1
 
 
 async def test_an_earlier_refused_report_is_rejected_with_its_refused_manager() -> None:
     """Refused, dropped again below a new manager, who is refused too."""
-    ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"refused": 1}))
+    ledger, service = MemoryLedger(), SimulatedService(lambda: "refused")
     row = ledger.add(person(1))
-    await applier(Process(ledger, service), SETTINGS).apply([row])
+    await applied(ledger, service, row)
     boss = ledger.add(person(2))
     again = NewRow(
         line=2,
@@ -266,20 +244,19 @@ async def test_an_earlier_refused_report_is_rejected_with_its_refused_manager() 
         manager_key=ledger.rows[boss].key,
     )
     await ledger.change([row], lambda e, now: reopen(e, again, now=now, attempts=5))
-    counts = await applier(Process(ledger, service), SETTINGS).apply([boss, row])
+    counts = await applied(ledger, service, boss, row)
     assert counts == {State.REJECTED: 2}
     assert ledger.rows[row].reason == "manager_not_created"
     assert len(service.sent) == 2
 
 
 async def test_rows_leased_by_a_running_task_are_left_alone() -> None:
-    ledger = MemoryLedger()
-    service = SimulatedService(drawn(Random(1), {"lost": 1}))
+    ledger, service = MemoryLedger(), SimulatedService(lambda: "lost")
     row = ledger.add(person(1))
-    first = asyncio.create_task(applier(Process(ledger, service), SETTINGS).apply([row]))
+    first = asyncio.create_task(applied(ledger, service, row))
     await asyncio.sleep(5)
     with pytest.raises(Busy):
-        await applier(Process(ledger, service), SETTINGS).apply([row])
+        await applied(ledger, service, row)
     assert await first == {State.ADOPTED: 1}
     assert len(service.sent) == 1
 
@@ -293,7 +270,7 @@ async def test_a_returned_id_prevents_a_duplicate_of_a_record_listed_late(
     lag = settle_times * SETTINGS.settle_s
     service = SimulatedService(lambda: fate, lag=lambda: lag)
     row = ledger.add(person(1))
-    await applier(Process(ledger, service), SETTINGS).apply([row])
+    await applied(ledger, service, row)
     assert ledger.rows[row].state is state
     assert len(service.sent) == 1
 
@@ -307,7 +284,7 @@ async def test_a_lag_beyond_the_settle_time_makes_a_duplicate_that_the_audit_fin
     service = SimulatedService(lambda: next(fates), lag=lambda: next(lags, 0.0))
     others = await confirmed_one(ledger, service)
     row = ledger.add(person(1))
-    await applier(Process(ledger, service), SETTINGS).apply([row])
+    await applied(ledger, service, row)
     others.cancel()
     assert ledger.rows[row].state is State.CREATED
     entries = {e.key: e for e in ledger.rows.values()}
@@ -336,8 +313,7 @@ async def test_a_ledger_that_lost_the_intent_of_a_create_under_way_permits_no_se
 
             return await super().create(body, sent, on_id)
 
-    ledger = MemoryLedger()
-    service = SimulatedService(lambda: fate, lag=lambda: 20.0)
+    ledger, service = MemoryLedger(), SimulatedService(lambda: fate, lag=lambda: 20.0)
     row = ledger.add(person(1))
     counts = await applier(Failover(ledger, service), SETTINGS).apply([row])
     assert sum(counts[each] for each in EXISTING & counts.keys()) == 1
@@ -346,40 +322,38 @@ async def test_a_ledger_that_lost_the_intent_of_a_create_under_way_permits_no_se
 
 def lagging(lag: float) -> tuple[MemoryLedger, SimulatedService]:
     """Ten rows; the response to the third is lost, and every record is listed `lag` seconds late."""
-    ledger = MemoryLedger()
+    ledger = ledger_of(10)
     fates = iter(["good", "good", "lost", *["good"] * 7])
     service = SimulatedService(lambda: next(fates), lag=lambda: lag)
-    for n in range(10):
-        ledger.add(person(n))
     return ledger, service
 
 
 async def test_no_row_is_sent_again_while_the_lists_lack_records_created_at_that_time() -> None:
     ledger, service = lagging(600.0)
-    ended = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+    ended = await applied(ledger, service)
     assert ended == {State.CREATED: 9, State.ADOPTED: 1}
     assert len(service.sent) == 10
 
 
 async def test_lists_that_never_show_created_records_leave_the_row_to_a_reviewer() -> None:
     ledger, service = lagging(1e6)
-    ended = await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+    ended = await applied(ledger, service)
     assert ended == {State.CREATED: 9, State.REVIEW: 1}
     assert len(service.sent) == 10
     assert {e.reason for e in ledger.rows.values()} == {None, "absence_not_proven"}
 
 
 async def test_a_created_record_that_an_hr_user_deletes_later_delays_no_other_row() -> None:
-    ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), GOOD))
+    ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
     first = ledger.add(person(1))
-    await applier(Process(ledger, service), SETTINGS).apply([first])
+    await applied(ledger, service, first)
     service.records.clear()
     others = await confirmed_one(ledger, service)
     await asyncio.sleep(3600)
     fates = iter(["failed", "good"])
     service.fates = lambda: next(fates)
     second = ledger.add(person(2))
-    await applier(Process(ledger, service), SETTINGS).apply([first, second])
+    await applied(ledger, service, first, second)
     others.cancel()
     assert ledger.rows[second].attempt == 2
     assert ledger.rows[second].state is State.CREATED
@@ -396,10 +370,10 @@ async def test_a_later_record_of_another_list_proves_no_absence() -> None:
             shown = super().listed()
             return [r for r in shown if r.known.values["id_entity"] == 1 or r.exists_from < late]
 
-    ledger, service = MemoryLedger(), StaleList(drawn(Random(1), {"lost": 1}))
+    ledger, service = MemoryLedger(), StaleList(lambda: "lost")
     others = await confirmed_one(ledger, service)
     row = ledger.add(person(1, id_entity=2), snapshot=service.snapshot([1, 2], now()))
-    await applier(Process(ledger, service), SETTINGS).apply([row])
+    await applied(ledger, service, row)
     others.cancel()
     assert not service.doubles()
     assert ledger.rows[row].reason == "absence_not_proven"

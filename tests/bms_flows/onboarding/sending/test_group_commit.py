@@ -14,6 +14,7 @@ from bms_flows.onboarding.sending.group_commit import GroupCommit
 from proofs.simulation.clock import now
 from proofs.simulation.ledger import MemoryLedger
 from proofs.simulation.service import person
+from tests.bms_flows.onboarding.sending.simulated import applied, ledger_of
 
 pytestmark = pytest.mark.virtual_time
 
@@ -118,19 +119,12 @@ async def test_an_error_of_the_ledger_reaches_every_waiter_and_the_next_commit_w
 async def test_intents_are_recorded_ahead_only_while_responses_are_fast(
     latency: float, *, ahead: bool
 ) -> None:
-    from random import Random
 
-    from proofs.simulation.creation import applier
-    from proofs.simulation.process import Process
-    from proofs.simulation.service import SimulatedService, drawn
-    from tests.bms_flows.onboarding.sending.test_apply import GOOD, SETTINGS
+    from proofs.simulation.service import SimulatedService
 
     most = 0
-    ledger = MemoryLedger()
-    service = SimulatedService(drawn(Random(1), GOOD), latency=latency)
-    for n in range(60):
-        ledger.add(person(n))
-    await applier(Process(ledger, service), SETTINGS).apply(list(ledger.rows))
+    ledger, service = ledger_of(60), SimulatedService(lambda: "good", latency=latency)
+    await applied(ledger, service)
     open_rows: set[int] = set()
     for _, row, what, _ in ledger.history:
         if what == "intended":

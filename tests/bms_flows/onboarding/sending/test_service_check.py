@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
-from random import Random
 from typing import Any
 
 import msgspec
@@ -16,16 +15,14 @@ from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.remote import ScopeUnlisted
 from bms_flows.onboarding.resources.snapshot import ServiceLists, listed
 from bms_flows.onboarding.sending.service_check import CheckTooSlow
-from bms_flows.onboarding.settings import OnboardingSettings
 from proofs.simulation.clock import now
 from proofs.simulation.creation import applier
 from proofs.simulation.ledger import MemoryLedger
 from proofs.simulation.process import Process
-from proofs.simulation.service import Record, SimulatedService, drawn, person
+from proofs.simulation.service import Record, SimulatedService, person
+from tests.bms_flows.onboarding.sending.simulated import SETTINGS, applied
 
 pytestmark = pytest.mark.virtual_time
-
-SETTINGS = OnboardingSettings(settle_s=30, create_timeout_s=60, lease_s=60)
 
 
 class Slow(Process):
@@ -108,16 +105,16 @@ async def test_a_candidate_excluded_by_a_reviewer_is_not_reviewed_again() -> Non
     row = ledger.add(person(1), snapshot=service.snapshot([1], now()))
     namesake = person(1, payroll_number="900001")
     service.type_in(namesake, 900001)
-    await applier(Process(ledger, service), SETTINGS).apply([row])
+    await applied(ledger, service, row)
     asked = ledger.rows[row]
     assert (asked.state, asked.reason) == (State.REVIEW, "same_person_other_key")
     decided = decisions.retry_after_review(asked, who="ada", run="r").entry
     ledger.rows[row] = decided
-    await applier(Process(ledger, service), SETTINGS).apply([row])
+    await applied(ledger, service, row)
     assert ledger.rows[row].state is State.CREATED
     service.type_in(person(1, payroll_number="900002"), 900002)
     ledger.rows[row] = decided
-    await applier(Process(ledger, service), SETTINGS).apply([row])
+    await applied(ledger, service, row)
     again = ledger.rows[row]
     assert again.state is State.ADOPTED, "its own record is there"
 
@@ -131,7 +128,7 @@ async def test_a_record_compared_during_planning_does_not_go_to_review() -> None
     alike = (ledger.rows[1].key,)
     ledger.rows[other] = msgspec.structs.replace(ledger.rows[other], alike=alike)
     for row in (1, 2):
-        await applier(Process(ledger, service), SETTINGS).apply([row])
+        await applied(ledger, service, row)
     assert {entry.state for entry in ledger.rows.values()} == {State.CREATED}
 
 
@@ -141,7 +138,7 @@ async def test_a_record_that_another_row_claimed_is_a_candidate() -> None:
     for given in ({}, {"payroll_number": "900001"}):
         ledger.add(person(1, **given), snapshot=taken)
     for row in (1, 2):
-        await applier(Process(ledger, service), SETTINGS).apply([row])
+        await applied(ledger, service, row)
     asked = ledger.rows[2]
     assert (asked.state, asked.candidates) == (State.REVIEW, (ledger.rows[1].remote_id,))
     assert len(service.sent) == 1
@@ -180,7 +177,7 @@ async def test_lists_that_lack_all_earlier_records_prove_nothing(
 ) -> None:
     """A service that answers 404 for every record of the plan is more likely wrong than emptied."""
     ledger, service = emptied(people, readable=readable)
-    await applier(Process(ledger, service), SETTINGS).apply([1])
+    await applied(ledger, service, 1)
     entry = ledger.rows[1]
     assert (entry.state, entry.reason) == (State.REVIEW, "lists_incomplete")
     assert not service.sent
@@ -197,15 +194,15 @@ async def test_a_few_deleted_or_moved_records_do_not_count(moved: bool) -> None:
             service.change(record, person(record.who, id_entity=2))
     else:
         del service.records[0]
-    await applier(Process(ledger, service), SETTINGS).apply([row])
+    await applied(ledger, service, row)
     assert ledger.rows[row].state is State.CREATED
 
 
 async def test_a_reviewer_may_send_a_row_although_the_lists_stay_incomplete() -> None:
     ledger, service = emptied(1, readable=True)
-    await applier(Process(ledger, service), SETTINGS).apply([1])
+    await applied(ledger, service, 1)
     ledger.rows[1] = decisions.retry_after_review(ledger.rows[1], who="ada", run="r").entry
-    await applier(Process(ledger, service), SETTINGS).apply([1])
+    await applied(ledger, service, 1)
     assert ledger.rows[1].state is State.CREATED
 
 
@@ -213,7 +210,7 @@ async def test_a_record_with_the_same_key_and_another_name_goes_to_review() -> N
     ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
     row = ledger.add(person(1), snapshot=service.snapshot([1], now()))
     service.type_in(person(1, last_name="Autre"), 1001)
-    await applier(Process(ledger, service), SETTINGS).apply([row])
+    await applied(ledger, service, row)
     entry = ledger.rows[row]
     assert (entry.state, entry.reason) == (State.REVIEW, "same_key_other_data")
     assert entry.candidates == ("guid-1",)
@@ -227,7 +224,7 @@ async def test_one_refresh_checks_all_rows_of_a_chunk() -> None:
             self.refreshes += 1
             return await super().refresh(snapshot, at)
 
-    ledger, service = MemoryLedger(), SimulatedService(drawn(Random(1), {"good": 1}))
+    ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
     for n in range(200):
         ledger.add(person(n), snapshot=service.snapshot([1], now()))
     counted = Counted(ledger, service)
@@ -240,7 +237,7 @@ async def test_a_row_without_a_snapshot_is_checked_against_everything() -> None:
     ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
     service.type_in(person(1), 1)
     rows = [ledger.add(person(1)), ledger.add(person(2), snapshot=service.snapshot([1], now()))]
-    await applier(Process(ledger, service), SETTINGS).apply(rows)
+    await applied(ledger, service, *rows)
     assert [ledger.rows[row].state for row in rows] == [State.ADOPTED, State.CREATED]
     assert len(service.sent) == 1
 
@@ -251,7 +248,7 @@ async def test_after_an_upgrade_the_lists_of_all_entities_are_read_again() -> No
     row = ledger.add(person(1), snapshot=service.snapshot([1, 2], now()))
     ledger.snapshot[1] = msgspec.structs.replace(ledger.snapshot[1], rules="earlier")
     service.type_in(person(1, id_entity=2, start_date="2020-01-06"), 1001)
-    await applier(Process(ledger, service), SETTINGS).apply([row])
+    await applied(ledger, service, row)
     entry = ledger.rows[row]
     assert (entry.state, entry.reason) == (State.REVIEW, "same_name_and_number")
     assert service.sent == []
@@ -259,10 +256,9 @@ async def test_after_an_upgrade_the_lists_of_all_entities_are_read_again() -> No
 
 async def test_a_row_without_a_snapshot_is_compared_with_all_entities_of_the_connection() -> None:
     """The row's own entity would not show the person whom another entity employs."""
-    ledger = MemoryLedger()
-    service = SimulatedService(lambda: "good", entities=(1, 2))
+    ledger, service = MemoryLedger(), SimulatedService(lambda: "good", entities=(1, 2))
     row = ledger.add(person(1))
     service.type_in(person(1, id_entity=2, start_date="2020-01-06"), 1001)
-    await applier(Process(ledger, service), SETTINGS).apply([row])
+    await applied(ledger, service, row)
     assert ledger.rows[row].reason == "same_name_and_number"
     assert service.sent == []
