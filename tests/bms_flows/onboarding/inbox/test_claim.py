@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from threading import Barrier
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event, select, text, update
+from sqlalchemy import Engine, event, select, text
 
 from bms_flows.onboarding.inbox import claim, closing
 from bms_flows.onboarding.inbox.claim import Drop
@@ -22,15 +21,6 @@ from bms_warehouse.tables import dropped_file
 SEEN = FoundFile("a.csv", 120, "1700000000000000000")
 
 
-def expire(warehouse: Engine, taken: Drop) -> None:
-    with warehouse.begin() as connection:
-        connection.execute(
-            update(dropped_file)
-            .where(dropped_file.c.id == taken.id)
-            .values(expires_at=datetime.now(UTC) - timedelta(seconds=1))
-        )
-
-
 PRESENT = {
     "created": 2, "adopted": 1, "already_there": 1, "rejected": 0, "needs_review": 0, "waiting": 0,
 }  # fmt: skip
@@ -39,19 +29,6 @@ PRESENT = {
 def finish(warehouse: Engine, taken: Drop, ending: claim.Ending = "applied", **kept: Any) -> None:
     with warehouse.begin() as connection:
         closing.finish(connection, taken, ending, **kept)
-
-
-def test_the_run_id_is_derived_from_the_row(warehouse: Engine) -> None:
-    taken = claim.claim_file(warehouse, "employee", SEEN)
-    assert taken.dag_run_id == f"employee-drop-{taken.id}-{taken.entered_at:%Y%m%dT%H%M%S}"
-    assert claim.claim_file(warehouse, "employee", SEEN).dag_run_id == taken.dag_run_id
-    assert taken.state == "open"
-    assert taken.seen == SEEN
-
-
-def test_finding_the_record_again_changes_nothing(warehouse: Engine) -> None:
-    taken = claim.claim_file(warehouse, "employee", SEEN)
-    assert claim.claim_file(warehouse, "employee", SEEN) == taken
 
 
 def test_another_size_time_name_or_resource_is_another_drop(warehouse: Engine) -> None:
@@ -110,35 +87,6 @@ def test_a_file_that_another_dispatcher_frees_at_that_moment_is_claimed(
     engine.dispose()
 
 
-def test_a_claim_is_exclusive_until_its_lease_expires(warehouse: Engine) -> None:
-    taken = claim.claim_file(warehouse, "employee", SEEN, "run-a")
-    with pytest.raises(Busy):
-        claim.claim_file(warehouse, "employee", SEEN, "run-b")
-    expire(warehouse, taken)
-    over = claim.claim_file(warehouse, "employee", SEEN, "run-b")
-    assert (over.id, over.dag_run_id) == (taken.id, "run-b")
-    with warehouse.begin() as connection, pytest.raises(LeaseLost):
-        claim.renew(connection, taken)
-    with pytest.raises(LeaseLost):
-        finish(warehouse, taken)
-
-
-def test_a_renewed_lease_stays_exclusive(warehouse: Engine) -> None:
-    taken = claim.claim_file(warehouse, "employee", SEEN, "run-a")
-    expire(warehouse, taken)
-    with warehouse.begin() as connection:
-        claim.renew(connection, taken)
-    with pytest.raises(Busy):
-        claim.claim_file(warehouse, "employee", SEEN, "run-b")
-
-
-def test_a_run_finds_the_drop_that_it_claimed(warehouse: Engine) -> None:
-    assert claim.drop_of_run(warehouse, "employee", "run-a") is None
-    taken = claim.claim_file(warehouse, "employee", SEEN, "run-a")
-    assert claim.drop_of_run(warehouse, "employee", "run-a") == taken
-    assert claim.drop_of_run(warehouse, "contact", "run-a") is None
-
-
 def test_a_finished_drop_returns_its_report(warehouse: Engine) -> None:
     taken = claim.claim_file(warehouse, "employee", SEEN)
     finish(warehouse, taken, report="reports/employees/000001", counts=PRESENT)
@@ -181,14 +129,6 @@ def test_content_with_missing_records_is_processed_again(
     assert closing.record_content(warehouse, second, sha256="ab", archive="y") is None
 
 
-def test_a_claimed_drop_that_never_started_is_started_later(warehouse: Engine) -> None:
-    taken = claim.claim_file(warehouse, "employee", SEEN)
-    claim.claim_file(warehouse, "employee", replace(SEEN, path="b.csv"), "manual__1")
-    assert claim.unstarted(warehouse, "employee") == [taken]
-    claim.mark_started(warehouse, taken.id)
-    assert claim.unstarted(warehouse, "employee") == []
-
-
 def test_the_oldest_files_are_started_first(
     warehouse: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,34 +141,6 @@ def test_the_oldest_files_are_started_first(
     assert claim.unstarted(warehouse, "employee") == [first, second]
     claim.mark_started(warehouse, first.id)
     assert claim.unstarted(warehouse, "employee") == [second, third]
-
-
-def test_a_drop_can_be_opened_again(warehouse: Engine) -> None:
-    taken = claim.claim_file(warehouse, "employee", SEEN)
-    with pytest.raises(Busy):
-        claim.reopen(warehouse, taken.id, "manual__1")
-    finish(warehouse, taken, "not_applied")
-    again = claim.reopen(warehouse, taken.id, "manual__1")
-    assert (again.state, again.dag_run_id) == ("open", "manual__1")
-    finish(warehouse, again)
-    assert claim.get(warehouse, taken.id).state == "applied"
-
-
-def test_the_same_file_dropped_again_is_a_new_drop(warehouse: Engine) -> None:
-    first = claim.claim_file(warehouse, "employee", SEEN)
-    finish(warehouse, first, report="r")
-    second = claim.claim_again(warehouse, claim.claim_file(warehouse, "employee", SEEN))
-    assert (second.state, second.seen, second.dag_run_id) == (
-        "open",
-        SEEN,
-        claim.dag_run_id_of("employee", second.id, second.entered_at),
-    )
-    assert second.id != first.id
-    assert (claim.get(warehouse, first.id).state, claim.get(warehouse, first.id).report) == (
-        "applied",
-        "r",
-    )
-    assert claim.claim_file(warehouse, "employee", SEEN) == second
 
 
 def test_two_dispatchers_reopen_a_file_once(warehouse: Engine) -> None:
