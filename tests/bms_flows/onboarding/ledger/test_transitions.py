@@ -100,11 +100,6 @@ def test_a_check_is_valid_until_it_expires_or_the_row_changes_owner() -> None:
     assert transitions.release(row, owner="me").entry.checked_at is None
 
 
-def test_an_unexpired_lease_is_not_taken_over() -> None:
-    with pytest.raises(InvalidTransition):
-        transitions.claim(entry(), owner="you", now=NOW, life=LIFE)
-
-
 def test_a_takeover_makes_a_send_ambiguous_and_settles_from_its_limit() -> None:
     moved = transitions.claim(sending(), owner="you", now=NOW + LIFE, life=LIFE)
     assert (moved.entry.state, moved.what) == (State.UNKNOWN, "abandoned")
@@ -280,64 +275,3 @@ def test_a_row_whose_create_returned_an_id_is_never_sent_again_without_a_decisio
         checked, owner="me", now=at, clock=since_boot(NOW), in_flight=FLIGHT, max_age=AGE
     ).entry
     assert again.returned_id is None
-
-
-def test_a_reviewer_can_request_one_more_attempt_and_is_recorded() -> None:
-    asked = entry(State.REVIEW, attempt=5, owner=None)
-    moved = decisions.retry_after_review(asked, who="ada", run="manual__1")
-    assert (moved.entry.state, moved.entry.max_attempts, moved.who) == (State.READY, 6, "ada")
-
-
-def test_excluded_candidates_are_stored_until_the_row_is_dropped_again() -> None:
-    asked = entry(State.REVIEW, owner=None, candidates=("b", "a"), dismissed=("a",))
-    decided = decisions.retry_after_review(asked, who="ada", run="manual__1").entry
-    assert (decided.dismissed, decided.candidates) == (("a", "b"), ())
-    refused = msgspec.structs.replace(decided, state=State.REJECTED)
-    again = decisions.reopen(refused, new_row("e", None), now=NOW, attempts=5).entry
-    assert again.dismissed == ()
-
-
-@pytest.mark.parametrize("state", [s for s in State if s is not State.REVIEW])
-def test_a_decision_outside_a_review_is_refused(state: State) -> None:
-    for decide in (decisions.retry_after_review, decisions.give_up):
-        with pytest.raises(InvalidTransition):
-            decide(entry(state, owner=None), who="ada", run="manual__1")
-    with pytest.raises(InvalidTransition):
-        decisions.adopt_candidate(entry(state), who="ada", record=RecordIds("g", 1))
-
-
-@pytest.mark.parametrize("state", [State.REJECTED, State.GIVEN_UP])
-def test_a_rejected_plan_dropped_again_has_its_own_attempts(state: State) -> None:
-    moved = decisions.reopen(
-        entry(state, attempt=3, owner=None), new_row("e", None), now=NOW, attempts=5
-    ).entry
-    assert (moved.state, moved.digest, moved.max_attempts) == (State.READY, "e", 8)
-
-
-def test_a_row_entered_again_after_a_rejection_starts_anew() -> None:
-    no = entry(State.REJECTED, attempt=1, first_intended_at=NOW, owner=None)
-    again = decisions.reopen(no, new_row("e", "m"), now=NOW, attempts=5).entry
-    other = decisions.reopen(again, new_row("f", "m"), now=NOW, attempts=5).entry
-    assert (other.digest, other.attempt) == ("f", 1)
-    held = transitions.claim(again, owner="me", now=NOW, life=LIFE).entry
-    assert (
-        transitions.reject_without_manager(held, owner="me", reason="r").entry.state
-        is State.REJECTED
-    )
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"state": State.UNKNOWN, "attempt": 1},
-        {"state": State.SENDING, "attempt": 1},
-        {"state": State.READY, "attempt": 1, "first_intended_at": NOW, "owner": None},
-        {"state": State.READY},
-        {"state": State.CREATED},
-        {"state": State.REVIEW},
-    ],
-    ids=str,
-)
-def test_rows_possibly_sent_or_leased_keep_their_data(given: dict[str, Any]) -> None:
-    with pytest.raises(InvalidTransition):
-        decisions.reopen(entry(**given), new_row("e", None), now=NOW, attempts=5)

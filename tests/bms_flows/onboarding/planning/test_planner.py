@@ -111,16 +111,6 @@ def test_a_row_without_a_manager_does_not_report_to_a_row_without_a_key() -> Non
     assert [row.action for row in plan.rows] == [Action.CREATE, Action.REJECTED]
 
 
-def test_the_first_of_equal_rows_is_used_and_contradicting_rows_are_rejected() -> None:
-    plan = planned(NOTHING, values(1), values(1), values(2), values(2, last_name="Autre"))
-    assert [row.action for row in plan.rows] == [Action.CREATE, *[Action.REJECTED] * 3]
-    assert [f.code for row in plan.rows for f in row.faults] == [
-        "twice_in_file",
-        "key_twice_in_file",
-        "key_twice_in_file",
-    ]
-
-
 def test_leading_zeros_are_another_number_that_a_reviewer_decides_on() -> None:
     plan = planned(NOTHING, values(1, payroll_number="0042"), values(2, payroll_number="42"))
     assert [row.action for row in plan.rows] == [Action.CREATE, Action.REVIEW]
@@ -192,11 +182,6 @@ def test_a_record_of_the_service_is_compared_field_by_field() -> None:
     assert [each.name for each in row.differences] == ["job_title"]
 
 
-def test_two_records_with_one_key_go_to_review() -> None:
-    [row] = planned(PlanningView({}, {}, [known(1, "a"), known(1, "b")]), values(1)).rows
-    assert (row.action, row.reason) == (Action.MANUAL_CHANGE, "several_records")
-
-
 def test_the_same_name_and_start_under_another_number_goes_to_review() -> None:
     view = PlanningView({}, {}, [known(1)])
     [row] = planned(view, values(1, payroll_number="9999", last_name="  NOM1 ")).rows
@@ -208,12 +193,6 @@ def test_an_unfinished_row_of_the_same_person_under_another_number_goes_to_revie
         {}, {"other key": IDENTITY.digests(values(1, payroll_number="77")).other_digests}, []
     )
     assert planned(view, values(1)).rows[0].reason == "same_person_other_key"
-
-
-def test_an_entity_the_service_does_not_know_rejects_its_rows() -> None:
-    view = PlanningView({}, {}, [], frozenset({7}))
-    plan = planned(view, values(1, id_entity=7), values(2))
-    assert [row.action for row in plan.rows] == [Action.REJECTED, Action.CREATE]
 
 
 def test_managers_are_found_by_number_mail_and_in_the_file() -> None:
