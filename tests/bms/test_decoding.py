@@ -138,16 +138,8 @@ def test_a_number_beyond_a_decimal_is_a_bad_type(invoices: RecordReader[ClientIn
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(
-            ("id_client", "012"),
-            ("id_client", "-0"),
-            ("id_client", "12 "),
-            ("id_client", "1e3"),
-            ("id_client", ""),
-            ("id_client", True),
-        ),
-        *(("sent", "oui"), ("sent", 2), ("sent", ""), ("po_number", ["a"]), ("po_number", True)),
-        *(("status", 3.0), ("status", 10**18), ("invoice_date", 20260331), ("sent_on", 0)),
+        *(("id_client", "012"), ("sent", "oui"), ("po_number", ["a"]), ("status", 10**18)),
+        *(("invoice_date", 20260331), ("sent_by", " 4")),
     ],
     ids=repr,
 )
@@ -161,13 +153,10 @@ def test_a_mistyped_optional_field_loses_neither_row_nor_value(
 
 
 COERCED = [
-    *(("sent", 0, False), ("sent", 1, True), ("sent", "0", False), ("sent", "1", True)),
-    *(("sent", "true", True), ("sent", "False", False), ("sent", 1.0, True), ("sent", 0.0, False)),
-    *(("id_client", "12", 12), ("id_client", "-12", -12)),
-    *(("total_due", "12.50", Decimal("12.50")), ("total_due", "-3", Decimal(-3))),
-    *(("total_due", "0.1234", Decimal("0.1234")), ("total_due", "1250", Decimal(1250))),
-    *(("status", 3, "3"), ("po_number", -451, "-451"), ("id_invoice", "12", 12)),
+    *(("sent", 1.0, True), ("id_client", "-12", -12), ("total_due", "12.50", Decimal("12.50"))),
+    *(("status", 3, "3"), ("id_invoice", "12", 12)),
 ]
+"""A value of each type; test_field_values has all forms."""
 
 
 @pytest.mark.parametrize(("name", "value", "read"), COERCED, ids=repr)
@@ -216,19 +205,6 @@ def test_every_notation_of_a_value_decodes_to_it(flag: bool, number: int) -> Non
     first, second, third = reader.rows(array(*spelled)).records
     assert first == second
     assert (third.sent, third.id_client) == (first.sent, first.id_client)
-
-
-def test_integral_numbers_decode_to_integers(invoices: RecordReader[ClientInvoice]) -> None:
-    rows = invoices.rows(array({"id_invoice": 12.0, "id_client": 3.0, "sent_by": 2.5}))
-    assert rows.records[0].id_invoice == 12
-    assert type(rows.records[0].id_client) is int
-    assert rows.extra == {0: {"sent_by": Decimal("2.5")}}
-
-
-def test_texts_of_digits_decode_to_integers(invoices: RecordReader[ClientInvoice]) -> None:
-    rows = invoices.rows(array({"id_invoice": "12", "id_client": "-3", "sent_by": " 4"}))
-    assert (rows.records[0].id_invoice, rows.records[0].id_client) == (12, -3)
-    assert rows.extra == {0: {"sent_by": " 4"}}, "a text that has two readings is stored as sent"
 
 
 def test_a_text_that_resembles_a_quoted_amount_stays_text(
