@@ -131,5 +131,5 @@ def test_the_command_refuses_wrong_use(
 def test_the_command_fails_if_the_warehouse_does_not_answer(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["service", "--url", "postgresql://127.0.0.1:1/none"]) == 1
+    assert main(["service", "--url", "postgresql://127.0.0.1:1/none"]) == 2
     assert "does not answer" in capsys.readouterr().err
