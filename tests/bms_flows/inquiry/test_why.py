@@ -13,7 +13,6 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from sqlalchemy import Engine, text
 
-from bms.settings import ClientSettings
 from bms_cli.app import main
 from bms_flows.inquiry.stored import DIFFERS, EQUAL, GONE
 from bms_flows.mirror.resource import RunOptions
@@ -157,11 +156,6 @@ def test_an_empty_warehouse_says_so(why: Why) -> None:
     code, out = why("invoice", "4711")
     assert code == 3
     assert "No day of any entity was ever read: run invoice_extraction." in out
-
-
-@pytest.fixture
-def mirror(warehouse: Engine, tmp_path: Path, client_settings: ClientSettings) -> Mirror:
-    return Mirror(warehouse, tmp_path, client_settings)
 
 
 def test_a_contact_has_a_timeline_and_its_responses_are_checked(
