@@ -25,6 +25,7 @@ from bms_warehouse.tables import creation_plan
 log = logging.getLogger(__name__)
 
 ALARM: Final = "approval_waits"
+NO_OTHER: Final = "no_other_approver"
 ANSWERED: Final = "The request was answered or has expired."
 
 
@@ -84,8 +85,17 @@ def check(
 ) -> None:
     """Raise the alarms of requests that wait too long, and close those of answered requests."""
     now, limit = now or datetime.now(UTC), settings.approval_alarm_hours
-    late, links = {}, Links.of(settings)
+    late, alone, links = {}, {}, Links.of(settings)
     for request in waiting.plans(connection, [*CREATED_BY]):
+        approvers = settings.approvers.get(REMOTES[request["resource"]].resource.inbox)
+        if approvers and {*approvers} <= {*request["excluded"]}:
+            flow = CREATED_BY[request["resource"]].dag_id
+            alone[f"{flow} drop {request['drop_id']} approver"] = {
+                "detail": f"Every approver of drop {request['drop_id']} submitted it or triggered its run.",
+                "flow": flow,
+                "dag_run_id": request["dag_run_id"],
+                "since": request["asked_at"],
+            }
         if limit is None or now - request["asked_at"] < timedelta(hours=limit):
             continue
         flow = CREATED_BY[request["resource"]].dag_id
@@ -97,6 +107,7 @@ def check(
             "since": request["asked_at"],
         }
     alarms.update_all(connection, ALARM, late, ANSWERED)
+    alarms.update_all(connection, NO_OTHER, alone, ANSWERED)
 
 
 def _message(

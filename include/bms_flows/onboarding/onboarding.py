@@ -123,7 +123,7 @@ class Onboarding:
         log.info("drop %s, %s", drop.id, proposed.text())
         for finding in proposed.findings:
             log.warning("row %s of bms.creation, created earlier: %s", finding.row, finding.what)
-        return self._manifest(drop.id, proposed, ask=ask)
+        return self._manifest(drop, proposed, ask=ask)
 
     def enter(self, proposed: dict[str, Any], answer: dict[str, Any] | None) -> dict[str, Any]:
         """Apply the approver's answer, if any, and enter the plan; return the chunks to apply.
@@ -259,7 +259,7 @@ class Onboarding:
         begun = self._record("enter", drop.id, enter)
         if isinstance(begun, Proposal):
             self._save_plan(drop, sheet, begun)
-            return {**self._manifest(drop.id, begun, ask=True), "chunks": []}
+            return {**self._manifest(drop, begun, ask=True), "chunks": []}
         return {
             **proposed,
             "ask": False,
@@ -275,7 +275,7 @@ class Onboarding:
         if asked := self._record("decide", drop.id, lambda each: each.release(chosen, decision)):
             sheet, _ = self.inbox.read(drop)
             self._save_plan(drop, sheet, asked)
-            return {**self._manifest(drop.id, asked, ask=True), "entered": chosen.plan_id}
+            return {**self._manifest(drop, asked, ask=True), "entered": chosen.plan_id}
         lines = f"lines {self.run.params['line']}, {len(chosen.rows)} rows"
         text = f"{lines}: {decision.choice}, decided by {decision.who}"
         return versioned(drop=drop.id, plan=chosen.plan_id, ask=False, text=text)
@@ -356,15 +356,20 @@ class Onboarding:
             storage.save_private(folder / report.LAST_LINE, report.last_line_file(sheet))
         closing.publish_report(engine, drop, self.flow.name(folder))
 
-    def _manifest(self, drop_id: int, proposed: Proposal, *, ask: bool) -> dict[str, Any]:
-        plan = proposed.plan
-        manifest = versioned(drop=drop_id, plan=plan.id, ask=ask, text=proposed.text())
+    def _manifest(self, drop: Drop, proposed: Proposal, *, ask: bool) -> dict[str, Any]:
+        plan, inbox = proposed.plan, self.inbox.resource.inbox
+        manifest = versioned(drop=drop.id, plan=plan.id, ask=ask, text=proposed.text())
         if not ask:
             return manifest
         reasons = proposed.decision.reasons
-        request = ApprovalRequest(drop_id, self.resource, plan.id, plan.counts, reasons)
+        request = ApprovalRequest(drop.id, self.resource, plan.id, plan.counts, reasons)
         asked = approval_request.ask(request, self.settings)
-        users = list(self.settings.approvers.get(self.inbox.resource.inbox, ()))
+        approvers, excluded = self.settings.approvers.get(inbox, ()), list[str]()
+        if self.settings.requires_four_eyes(inbox):
+            excluded = [each for each in (drop.submitted_by, self.run.user) if each]
+            approval.exclude(self.flow.warehouse, drop.id, plan.id, excluded)
+        # Without any other approver the request stays theirs: it must not become everybody's.
+        users = [each for each in approvers if each not in excluded] or [*approvers]
         return {
             **manifest,
             "question": {
@@ -372,6 +377,7 @@ class Onboarding:
                 "body": asked.body,
                 "options": asked.options,
                 "users": users,
+                "excluded": excluded,
             },
         }
 

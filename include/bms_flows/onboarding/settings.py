@@ -104,8 +104,14 @@ class OnboardingSettings(FlowSettings):
     """Language of an inbox's approval requests and notifications, of the board's pages of its drops, and of `_hint` in reports, `{"contacts": "EN"}`; by default `BMS_LANGUAGE`."""
     approvers: Mapping[Inbox, UserIds] = field(default_factory=dict)
     """Ids of the Airflow users who may answer an inbox's approval requests, `{"employees": ["marie", "paul"]}`; with the FAB auth manager, the numbers that `airflow users list` shows, `{"employees": ["3", "7"]}`. By default every user who may edit the DAG."""
+    four_eyes: Mapping[Inbox, bool] = field(default_factory=dict)
+    """Whether an answer of the user who submitted a drop on the board, or triggered its run, is void, `{"employees": true}`; by default where `BMS_APPROVERS` names more than one user."""
     approval_notices: Mapping[Inbox, str] = field(default_factory=dict)
     """Recipient of an inbox's approval requests and reminders, `{"employees": "rh@example.com"}`: an address or a connection, as in `BMS_INBOX_NOTICES`; by default the recipients of alarms."""
+
+    def requires_four_eyes(self, inbox: str) -> bool:
+        """Return whether another user than the one who submitted a drop has to approve it."""
+        return self.four_eyes.get(inbox, len(self.approvers.get(inbox, ())) > 1)
 
     def language_of(self, inbox: str) -> Language:
         """Return the language of an inbox."""

@@ -9,7 +9,7 @@ def plans(connection: Connection, resources: Sequence[str]) -> list[RowMapping]:
     """Return the undecided plans of open drops."""
     statement = """
         select d.id as drop_id, d.resource, d.dag_run_id, p.id as plan_id, p.counts, p.asked_at,
-            p.asked_because, p.notified_at
+            p.asked_because, p.notified_at, p.excluded
         from bms.dropped_file d
         join lateral (
             select * from bms.creation_plan where drop_id = d.id order by made_at desc limit 1

@@ -43,6 +43,8 @@ creation_plan = Table(
         asked_because json? -- Why approval was requested: codes and figures.
         notified_at time? -- Time of the latest message about that request.
         file_digest text? -- SHA-256 of the plan's file, which the approver reads.
+        excluded json = [] -- Ids and names of users who may not approve the plan, because they
+            submitted the drop or triggered its run.
     """),
     one_of(PLAN_STATES),
     comment="Plans of drops with their approval; the content of a plan never changes.",

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import HITLOperator
 
+from bms_provider import flow_context
+
 if TYPE_CHECKING:
     from datetime import timedelta
 
@@ -25,7 +27,8 @@ class BmsApprovePlanOperator(HITLOperator):
 
     :param proposal: return value of a planning task (templated): ``drop``, ``plan``, ``ask`` and, if
         approval is needed, ``question`` with ``subject``, ``body``, ``options`` (the words for approve and
-        reject), and ``users``, the ids of the users who may answer (empty: all who may edit the DAG). Subject and body hold figures, no personal
+        reject), ``users``, the ids of the users who may answer (empty: all who may edit the DAG), and
+        ``excluded``, ids and names of users whose answer is void: the request goes out again. Subject and body hold figures, no personal
         data: every user who may view the DAG can read them.
     :param response_timeout: time to answer; the plan is rejected when it expires.
     :return: to XCom: ``plan``, ``approved`` (None if no approval was required) and ``who``.
@@ -62,11 +65,26 @@ class BmsApprovePlanOperator(HITLOperator):
         self.options = self._options()
         answer = super().execute_complete(context, event)
         user = answer["responded_by_user"]
+        excluded = self.proposal["question"].get("excluded") or ()
+        if user and not {user["id"], user["name"]}.isdisjoint(excluded):
+            return self._ask_again(context)
         return {
             "plan": self.proposal["plan"],
             "approved": answer["chosen_options"] == self.options[:1],
             "who": user["name"] if user else NO_ANSWER,
         }
+
+    def _ask_again(self, context: Context) -> Any:
+        """Request approval again: the user who answered submitted the drop or triggered its run."""
+        from bms_flows.onboarding.planning import approval  # noqa: PLC0415 - the DAG file loads this module
+
+        self.log.warning(
+            "The answer is void: its user submitted the drop or triggered its run (BMS_FOUR_EYES)."
+            " The request goes out again; another user has to answer."
+        )
+        with flow_context.open_context() as flow:
+            approval.ask_again(flow.warehouse, self.proposal["drop"], self.proposal["plan"])
+        return self.execute(context)
 
     def _options(self) -> list[str]:
         return self.proposal["question"].get("options") or [APPROVE, REJECT]

@@ -1,5 +1,6 @@
 """Store of plans and their approval states: made, approved or refused, applied."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, time
 from typing import Any
@@ -128,6 +129,24 @@ def request(
                 asked_because=[asdict(reason) for reason in decision.reasons],
                 notified_at=None,
             )
+        )
+
+
+def exclude(engine: Engine, drop_id: int, plan_id: str, users: Sequence[str]) -> None:
+    """Save the ids and names of the users whose answer to the request does not count."""
+    with engine.begin() as connection:
+        connection.execute(
+            update(creation_plan).where(_is(drop_id, plan_id)).values(excluded=[*users])
+        )
+
+
+def ask_again(engine: Engine, drop_id: int, plan_id: str) -> None:
+    """Restart the time of a request whose answer is void, so that a message goes out again."""
+    with engine.begin() as connection:
+        connection.execute(
+            update(creation_plan)
+            .where(_is(drop_id, plan_id), creation_plan.c.state == "made")
+            .values(asked_at=clock(connection), notified_at=None)
         )
 
 

@@ -191,6 +191,7 @@ create table bms.creation_plan ( -- Plans of drops with their approval; the cont
     asked_because jsonb, -- Why approval was requested: codes and figures.
     notified_at timestamptz, -- Time of the latest message about that request.
     file_digest text, -- SHA-256 of the plan's file, which the approver reads.
+    excluded jsonb default '[]' not null, -- Ids and names of users who may not approve the plan, because they submitted the drop or triggered its run.
     constraint pk_creation_plan primary key (drop_id, id),
     constraint ck_creation_plan_state check (state in ('made', 'approved', 'refused', 'applied')),
     constraint fk_creation_plan_drop_id foreign key (drop_id) references bms.dropped_file (id)

@@ -1,0 +1,126 @@
+"""Four eyes: a user approves no drop that the user submitted or whose run the user triggered."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.providers.standard.operators import hitl
+from airflow.sdk.exceptions import TaskAwaitingInput
+from airflow.sdk.execution_time.context import set_current_context
+from sqlalchemy import Engine, text
+
+from bms_flows.monitoring import alarms, approvals
+from bms_flows.onboarding.settings import OnboardingSettings
+from bms_provider.operators.approval import BmsApprovePlanOperator
+from tests.bms_provider.operators.flows.execution import plan
+from tests.bms_provider.operators.flows.test_drops import connected, dropped  # noqa: F401 - fixtures
+
+TWO = '{"employees": ["marie", "paul"]}'
+
+
+@contextmanager
+def triggered(user: str | None, **params: Any) -> Iterator[Any]:
+    """A run that a user triggered."""
+    dag_run = SimpleNamespace(
+        dag_id="employee_onboarding", run_id="manual__1", triggering_user_name=user
+    )
+    context = {
+        "dag_run": dag_run,
+        "params": params,
+        "task": SimpleNamespace(pool="default_pool", pool_slots=1),
+        "task_instance": SimpleNamespace(id="1"),
+    }
+    with set_current_context(context):  # type: ignore[arg-type]  # what the tasks read of it
+        yield context
+
+
+@pytest.mark.usefixtures("connected")
+@pytest.mark.parametrize(
+    ("approvers", "given", "user", "users", "excluded"),
+    [
+        (TWO, None, "paul", ["marie"], ["paul"]),
+        (TWO, None, None, ["marie", "paul"], []),
+        (TWO, '{"employees": false}', "paul", ["marie", "paul"], []),
+        ('{"employees": ["paul"]}', None, "paul", ["paul"], []),
+        ('{"employees": ["paul"]}', '{"employees": true}', "paul", ["paul"], ["paul"]),
+        (None, '{"employees": true}', "paul", [], ["paul"]),
+    ],
+)
+def test_the_user_who_triggered_the_run_is_no_approver(
+    dropped: str,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    approvers: str | None,
+    given: str | None,
+    user: str | None,
+    users: list[str],
+    excluded: list[str],
+) -> None:
+    monkeypatch.setenv("BMS_APPROVAL", "always")
+    for name, value in (("BMS_APPROVERS", approvers), ("BMS_FOUR_EYES", given)):
+        if value:
+            monkeypatch.setenv(name, value)
+    with triggered(user, path=dropped):
+        question = plan("employee")["question"]
+    assert (question["users"], question["excluded"]) == (users, excluded)
+
+
+@pytest.mark.usefixtures("connected")
+def test_the_answer_of_the_user_who_submitted_the_drop_is_void(
+    dropped: str,  # noqa: F811
+    warehouse: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("BMS_APPROVAL", "always")
+    monkeypatch.setenv("BMS_APPROVERS", TWO)
+    asked: list[Any] = []
+    monkeypatch.setattr(hitl, "upsert_hitl_detail", lambda **given: asked.append(given))
+    with triggered(None, path=dropped) as context:
+        plan("employee")
+        with warehouse.begin() as connection:
+            connection.execute(text("update bms.dropped_file set submitted_by = 'marie'"))
+        proposed = plan("employee")  # the page records the user before a run plans
+        assert proposed["question"]["users"] == ["paul"]
+        with warehouse.begin() as connection:
+            connection.execute(text("update bms.creation_plan set notified_at = now()"))
+        operator = BmsApprovePlanOperator(task_id="approve", proposal=proposed)
+        event: dict[str, Any] = {
+            "chosen_options": ["Approuver"],
+            "params_input": {},
+            "responded_at": datetime.now(UTC),
+        }
+        # Airflow refuses the answer of a user who isn't assigned; an administrator changed the request.
+        for user in ({"id": "marie", "name": "Marie"}, {"id": "7", "name": "marie"}):
+            with pytest.raises(TaskAwaitingInput):
+                operator.execute_complete(context, {**event, "responded_by_user": user})
+            with warehouse.connect() as connection:
+                due = connection.scalar(text("select notified_at is null from bms.creation_plan"))
+            assert due, "a message goes out again"
+        answered = {**event, "responded_by_user": {"id": "paul", "name": "Paul"}}
+        assert operator.execute_complete(context, answered)["approved"] is True
+    assert [each["assigned_users"] for each in asked] == [[{"id": "paul", "name": "paul"}]] * 2
+
+
+@pytest.mark.usefixtures("connected")
+def test_an_alarm_is_raised_if_no_other_user_may_answer(
+    dropped: str,  # noqa: F811
+    warehouse: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("BMS_APPROVAL", "always")
+    monkeypatch.setenv("BMS_APPROVERS", '{"employees": ["paul"]}')
+    monkeypatch.setenv("BMS_FOUR_EYES", '{"employees": true}')
+    with triggered("paul", path=dropped):
+        plan("employee")
+
+    def subjects(**others: str) -> list[str]:
+        for name, value in others.items():
+            monkeypatch.setenv(name, value)
+        with warehouse.begin() as connection:
+            approvals.check(connection, OnboardingSettings.from_environment())
+            return [each.subject for each in alarms.open_alarms(connection)]
+
+    assert subjects() == ["employee_onboarding drop 1 approver"]
+    assert subjects(BMS_APPROVERS=TWO) == []
