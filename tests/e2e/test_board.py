@@ -104,9 +104,9 @@ def test_a_reject_file_is_downloaded_from_the_frame(board: Page, drop: int) -> N
     board.goto(f"/plugin/bms/bms/drops/{drop}")
     frame = board.frame_locator("iframe[title='BMS board']")
     with board.expect_download() as downloading:
-        frame.get_by_role("link", name="rejected.csv").click()
+        frame.get_by_role("link", name="à corriger.csv").click()
     saved = downloading.value
-    assert saved.suggested_filename == f"drop-{drop}-rejected.csv"
+    assert saved.suggested_filename == "à corriger.csv"
     content = Path(saved.path()).read_bytes().decode("cp1252")
     assert "710002" in content
     assert "710001" not in content

@@ -1,8 +1,8 @@
 """Queries for drops, their plans and results."""
 
-from sqlalchemy import Connection, RowMapping, select, text
+from sqlalchemy import Connection, RowMapping, func, select, text
 
-from bms_warehouse.tables import creation_plan, dropped_file
+from bms_warehouse.tables import creation, creation_plan, dropped_file
 
 LATEST = text("""
     select d.*, o.id as step_run_id, o.details
@@ -34,6 +34,13 @@ def resource(connection: Connection, number: int) -> str | None:
     return connection.execute(
         select(dropped_file.c.resource).where(dropped_file.c.id == number)
     ).scalar()
+
+
+def progress(connection: Connection, number: int) -> RowMapping:
+    """Return how many rows of a drop are in the ledger (`rows`), and how many of these have ended (`ended`)."""
+    ended = creation.c.state.in_(("created", "adopted", "rejected", "given_up"))
+    counts = select(func.count().label("rows"), func.count().filter(ended).label("ended"))
+    return connection.execute(counts.where(creation.c.drop_id == number)).mappings().one()
 
 
 def plans(connection: Connection, number: int) -> list[RowMapping]:

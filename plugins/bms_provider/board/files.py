@@ -29,6 +29,8 @@ class ReportFile:
 
     name: str
     size: int
+    label: str = ""
+    """Name of its download; empty: its own name."""
 
 
 def folder_of(step: Mapping[Any, Any]) -> str | None:

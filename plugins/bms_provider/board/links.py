@@ -93,6 +93,10 @@ class Links:
             return f"{page}/mapped/{index}"
         return f"{page}/mapped" if mapped else page
 
+    def trigger(self, dag: str) -> str:
+        """Return the address of Airflow's API that triggers a DAG."""
+        return f"{self.airflow}/api/v2/dags/{_part(dag)}/dagRuns"
+
     def approval(self, dag: str, run: str) -> str:
         """Return Airflow's page with the approval requests of a run."""
         return f"{self.run(dag, run)}/required_actions"

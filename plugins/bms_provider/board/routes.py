@@ -11,6 +11,7 @@ import mimetypes
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import Depends, FastAPI, HTTPException, Request, Response, status
 from fastapi.exceptions import RequestValidationError
@@ -21,6 +22,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from bms_flows import texts
 from bms_flows.monitoring import health
+from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import InvalidSetting, Language
 from bms_provider.board import files, inbox
@@ -29,6 +31,7 @@ from bms_provider.board.flows import FLOWS
 from bms_provider.board.queries import overview, pages
 from bms_provider.board.rendering import links, render
 from bms_provider.board.settings import SettingsDep, settings
+from bms_provider.board.texts import download_name
 from bms_provider.board.warehouse import WarehouseDep
 from bms_provider.flow_context import data_root
 from bms_warehouse.errors import WarehouseError
@@ -221,12 +224,16 @@ def plan(
 
 
 @app.get("/drops/{number}/files/{name}")
-def drop_file(number: Number, name: str, who: ViewerDep, warehouse: WarehouseDep) -> Response:
+def drop_file(
+    number: Number, name: str, who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep
+) -> Response:
     """Return a report file of a drop, to users who may edit its DAG, since it holds personal data."""
     flow, found = _drop(warehouse, who, number)
     who.must_edit(flow)
     warehouse.close()
-    return _download(found["report"], name, who, f"drop-{number}")
+    language = settings.language_of(REMOTES[found["resource"]].resource.inbox)
+    shown = download_name(name, language)
+    return _download(found["report"], name, who, f"drop-{number}", shown)
 
 
 @app.get("/static/{name}")
@@ -287,8 +294,8 @@ def _drop(warehouse: Connection, who: Viewer, number: int) -> tuple[str, RowMapp
     return name, drops.latest(warehouse, name, resource, limit=1, number=number)[0]
 
 
-def _download(folder: str | None, name: str, who: Viewer, owner: str) -> Response:
-    """Return a report file as a download that the browser saves and never displays."""
+def _download(folder: str | None, name: str, who: Viewer, owner: str, shown: str = "") -> Response:
+    """Return a report file as a download that the browser saves under the name `shown` and never displays."""
     content = files.content(data_root(), folder, name)
     if content is None:
         raise HTTPException(
@@ -298,7 +305,8 @@ def _download(folder: str | None, name: str, who: Viewer, owner: str) -> Respons
     # The id of the user, since some auth managers return a person's name as the user's name.
     log.info("User %s downloads %s of %s", who.user.get_id(), name, owner)
     headers = {
-        "Content-Disposition": f'attachment; filename="{files.header_name(f"{owner}-{name}")}"',
+        "Content-Disposition": f'attachment; filename="{files.header_name(f"{owner}-{name}")}"'
+        + (f"; filename*=UTF-8''{quote(shown)}" if shown and shown != name else ""),
         "Content-Security-Policy": "sandbox; default-src 'none'",
     }
     kind = files.MEDIA_TYPES.get(PurePath(name).suffix, "application/octet-stream")

@@ -30,6 +30,13 @@ def of_new_records(code: str, resource: str, language: Language) -> str:
     return CHARTS[code][language].format(records=RECORDS[resource][language][1])
 
 
+def download_name(name: str, language: Language) -> str:
+    """Return the name under which HR users download a report file: `créés.csv` for `created.csv`."""
+    stem, dot, suffix = name.rpartition(".")
+    known = PAGES.get(f"file_{stem}")
+    return f"{known[language]}{dot}{suffix}" if known else name
+
+
 def file_fault(stored: Mapping[str, Any], language: Language) -> tuple[str, str]:
     """Return what is wrong with a whole file, and what to do; the code if another version stored it."""
     if stored["code"] not in FAULTS:

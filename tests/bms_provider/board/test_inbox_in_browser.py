@@ -6,7 +6,7 @@ If BMS_PICTURES names a folder, pictures of each state are saved there.
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -162,6 +162,55 @@ def test_a_dragged_file_is_uploaded(opened: Callable[..., Page]) -> None:
     )
     page.wait_for_url("**/inbox/*")
     expect(page.get_by_role("heading", level=1)).to_have_text("arrivées.csv")
+
+
+@pytest.mark.usefixtures("report")
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1180), ("dark", 390)])
+def test_lines_are_decided_together_and_the_page_follows(
+    opened: Callable[..., Page], warehouse: Engine, scheme: Literal["light", "dark"], width: int
+) -> None:
+    page, label = opened(scheme, width), f"{scheme}-{width}"
+    with warehouse.begin() as connection:
+        connection.execute(text("update bms.dropped_file set state = 'open', finished_at = null"))
+        connection.execute(
+            text("""insert into bms.creation (resource, key, digest, drop_id, line, state, attempt,
+                max_attempts, empty_lookups, reason, evidence, candidates, remote_id, entered_at, changed_at)
+                select 'employee', 'k' || n, 'd', 1, n, case when n < 12 then 'created' when n < 14
+                then 'sending' else 'review' end, 1, 5, 0, case when n > 13 then 'same_person_other_key' end,
+                '[]', case when n > 13 then jsonb_build_array('0a-' || n) else '[]' end,
+                case when n < 12 then 'r' || n end, now(), now() from generate_series(2, 16) as n""")
+        )
+    decided: list[Any] = []
+
+    def trigger(route: Route) -> None:
+        decided.append(route.request.post_data_json)
+        route.fulfill(status=200, body="{}")
+
+    page.route("**/api/v2/dags/employee_onboarding/dagRuns", trigger)
+    page.goto(f"{BOARD}/bms/drops/1")
+    expect(page.get_by_role("progressbar")).to_have_attribute("value", "10")
+    picture(page, f"drop-1-progress-{label}")
+    with warehouse.begin() as connection:
+        connection.execute(
+            text(
+                "update bms.creation set state = 'created', remote_id = id where state = 'sending'"
+            )
+        )
+    expect(page.get_by_role("progressbar")).to_have_attribute("value", "12")
+    page.get_by_role("checkbox", name="Ligne 14").check()
+    page.get_by_role("checkbox", name="Ligne 16").check()
+    picture(page, f"drop-2-decisions-{label}")
+    page.get_by_role("button", name="Créer les lignes choisies").click()
+    expect(page.get_by_role("status")).to_contain_text("Décision envoyée")
+    page.get_by_role("button", name="C'est la fiche 0a-15").click()
+    expect(page.get_by_role("status")).to_contain_text("Décision envoyée")
+    assert decided == [
+        {"logical_date": None, "conf": {"drop": 1, "line": "14, 16", "decision": "create"}},
+        {"logical_date": None, "conf": {"drop": 1, "line": "15", "decision": "0a-15"}},
+    ]
+    with page.expect_download() as downloading:
+        page.get_by_role("link", name="à corriger.csv").click()
+    assert downloading.value.suggested_filename == "à corriger.csv"
 
 
 def test_a_refused_upload_is_explained(opened: Callable[..., Page]) -> None:

@@ -232,7 +232,7 @@ def test_the_page_of_a_withdrawn_drop_shows_the_reason(
                 ": rejeté</h2>",
                 "2 salariés seront créés, 1 ligne est rejetée.",
                 "2 créations sans approbation en un jour, la limite est 1",
-                "corrigez rejected.xlsx dans Excel",
+                "corrigez à corriger.xlsx dans Excel",
                 ">à décider</td>",
                 "Même nom et même date d&#39;entrée, sous un autre matricule.",
             ],
@@ -246,7 +246,7 @@ def test_the_page_of_a_withdrawn_drop_shows_the_reason(
                 ": refused</h2>",
                 "2 employees will be created, 1 row is rejected.",
                 "2 creations without approval in one day, the limit is 1",
-                "correct rejected.xlsx in Excel",
+                "correct the file to correct.xlsx in Excel",
                 ">review</td>",
                 "A record with another key has the same name and start date.",
             ],
@@ -307,7 +307,9 @@ def test_a_report_file_is_a_download(
     (data_root / "reports" / "employees" / "000001" / name).write_text("content")
     answer = visit("user").get(f"/bms/drops/{report}/files/{name}")
     assert answer.text == "content"
-    assert answer.headers["Content-Disposition"] == f'attachment; filename="drop-1-{name}"'
+    disposition, _, known = answer.headers["Content-Disposition"].partition("; filename*=UTF-8''")
+    assert disposition == f'attachment; filename="drop-1-{name}"'
+    assert known == (quote(name.replace("rejected", "à corriger")) if "rejected" in name else "")
     assert answer.headers["Content-Type"] == kind
     assert answer.headers["Content-Security-Policy"].startswith("sandbox")
 

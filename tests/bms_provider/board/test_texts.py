@@ -18,6 +18,7 @@ def test_every_text_of_the_pages_of_drops_has_an_entry_and_each_entry_a_use(proj
     used = set(re.findall(r'\bt\("(\w+[^_])"\)', pages))
     used |= {f"plan_{state}" for state in PLAN_STATES}
     used |= {f"row_{state}" for state in ("ready", "review", "sending", "unknown")}
+    used |= {f"file_{name}" for name in ("created", "needs_review", "rejected")}
     assert used == PAGES.keys()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,7 +22,7 @@ from bms_provider.board import files
 from bms_provider.board.flows import FLOWS
 from bms_provider.board.queries import trends
 from bms_provider.board.queries.overview import flow_rows
-from bms_provider.board.texts import file_fault, of_new_records, outcome_labels
+from bms_provider.board.texts import download_name, file_fault, of_new_records, outcome_labels
 from bms_warehouse.queries import drops, loads, waiting
 
 MAX_LOADS = 60
@@ -165,7 +166,9 @@ def drop_page(
         "unread": bool(details) and not any(rows for _, rows in outcomes),
         "plans": plans,
         "waiting": waiting.rows_of_drop(warehouse, drop["id"]),
+        "progress": drops.progress(warehouse, drop["id"]),
     }
     warehouse.close()
-    reports = files.listed(root, [drop["report"]])
-    return {**found, "files": reports.get(drop["report"] or "", [])}
+    report = files.listed(root, [drop["report"]]).get(drop["report"] or "", [])
+    named = [replace(each, label=download_name(each.name, language)) for each in report]
+    return {**found, "files": named}

@@ -55,6 +55,26 @@ const check = () => {
   return correct(cells, headers);
 };
 
+// Trigger the DAG with a decision on lines, as Airflow's own form does; the user needs that right.
+const decide = async (decision, lines) => {
+  const { trigger, drop, working, sent, failed } = page().dataset;
+  say(working);
+  const conf = { drop: Number(drop), line: lines.join(", "), decision };
+  const body = JSON.stringify({ logical_date: null, conf });
+  const answer = lines.length
+    ? await fetch(trigger, { method: "POST", body, headers: { "Content-Type": "application/json" } }).catch(() => null)
+    : null;
+  say(answer?.ok ? sent : failed);
+  if (!answer?.ok) return;
+  for (const each of document.querySelectorAll("main :checked")) each.checked = false;
+  followUntil = Date.now() + 120_000; // until the run has the drop
+};
+let followUntil = 0;
+setInterval(() => {
+  const follows = page()?.dataset.follow !== undefined || Date.now() < followUntil;
+  if (follows && !document.hidden && !document.querySelector("main input:checked")) refresh();
+}, 3000);
+
 addEventListener("change", ({ target }) => {
   if (target.matches("[type=file]")) upload(target.files[0]);
 });
@@ -64,6 +84,12 @@ addEventListener("input", ({ target }) => {
 });
 addEventListener("click", async ({ target }) => {
   if (target.matches("[data-check]")) await check();
+  const boxes = [...document.querySelectorAll("main input[type=checkbox]")];
+  if (target.matches("[data-all]")) for (const each of boxes) each.checked = true;
+  if (target.matches("[data-decision]")) {
+    const { decision, line } = target.dataset;
+    await decide(decision, line ? [line] : boxes.filter((each) => each.checked).map((each) => each.value));
+  }
   if (target.matches("[data-accept]")) {
     const place = target.dataset.accept;
     const header = document.querySelector(`select[data-column="${place}"]`).value || null;
