@@ -120,12 +120,12 @@ class Work:
         from bms_provider.board.queries import overview, pages  # noqa: PLC0415
 
         everyone = cast("Viewer", SimpleNamespace(views=frozenset(FLOWS), edits=frozenset(FLOWS)))
-        settings = OnboardingSettings()
+        settings, root = OnboardingSettings(), self.flow.data_root
         with self.flow.warehouse.connect() as connection:
             shown: list[Callable[[], Any]] = [
                 lambda: overview.overview(connection, everyone, settings),
-                lambda: pages.flow_page(connection, "invoice_extraction", settings),
-                lambda: pages.flow_page(connection, "contact_sync", settings),
+                lambda: pages.flow_page(connection, "invoice_extraction", root, settings),
+                lambda: pages.flow_page(connection, "contact_sync", root, settings),
             ]
             took = []
             for page in shown * 2:

@@ -108,6 +108,18 @@ _ROWS = (
         ),
         freshness=FreshnessTarget("Invoice reports lack recent days and late changes.", daily=True),
     ),
+    Flow(
+        dag_id="invoice_report",
+        title="Invoice report",
+        unpause_group="invoices",
+        steps=("report",),
+        process=(
+            "Read what the warehouse held at one moment: open items, turnover, credits, missing numbers.",
+            "Compare the amounts due with the previous report and with the last end of a month.",
+            "Write a workbook and CSV files, and mail the workbook to `BMS_REPORT_TO`.",
+        ),
+        uses_pool=False,
+    ),
     *map(_mirror, RESOURCES),
     *(
         Flow(

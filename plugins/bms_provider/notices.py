@@ -16,7 +16,7 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from bms_flows.monitoring import alarms, approvals, channels
-from bms_flows.monitoring.channels import Encryption, MailServer
+from bms_flows.monitoring.channels import NO_ATTACHMENTS, Encryption, MailServer
 from bms_flows.runtime.notice import ChannelError, Links, Notice, Send, broadcast
 
 if TYPE_CHECKING:
@@ -56,6 +56,11 @@ def send_to(to: str, notice: Notice) -> None:
         broadcast({MAIL_CONN_ID: lambda each: _mail(each, to)})(notice)
     else:
         broadcast({to: lambda each: _post(each, to)})(notice)
+
+
+def mail_report(settings: FlowSettings, notice: Notice, workbook: Mapping[str, bytes]) -> None:
+    """Mail the invoice report to `BMS_REPORT_TO`; raise `NotDelivered` or `ChannelError`."""
+    _mail(notice, settings.report_to, workbook)
 
 
 def notify_approvers(flow: FlowContext, settings: OnboardingSettings) -> int:
@@ -106,7 +111,7 @@ def _post(notice: Notice, conn_id: str = WEBHOOK_CONN_ID) -> None:
     channels.post(address, notice, headers)
 
 
-def _mail(notice: Notice, to: str) -> None:
+def _mail(notice: Notice, to: str, attachments: Mapping[str, bytes] = NO_ATTACHMENTS) -> None:
     """Mail a message; raise `ChannelError` if TLS is missing and the connection requires it."""
     given = BaseHook.get_connection(MAIL_CONN_ID)
     extra = given.extra_dejson
@@ -124,7 +129,7 @@ def _mail(notice: Notice, to: str) -> None:
         sender=sender,
         encryption=_encryption(extra),
         verify=verify,
-    ).send(notice, to)
+    ).send(notice, to, attachments)
 
 
 def _encryption(extra: Mapping[str, Any]) -> Encryption:

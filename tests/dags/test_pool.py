@@ -15,6 +15,7 @@ OUTSIDE = {
     "employee_onboarding": {"approve", "approve_again", "chunks"},
     "freshness_watchdog": {"slots", "watch"},
     "invoice_extraction": {"plan"},
+    "invoice_report": {"mail", "report"},
     "retention": {"sweep"},
 }
 """Tasks without requests to the service, except those of inbox_dispatch."""

@@ -22,6 +22,8 @@ PLAIN_TEXT = "tls=off"
 """Query of `BMS_NOTICE_SMTP` that allows a mail server without TLS."""
 Encryption = Literal["tls", "starttls", "off"]
 PORTS: Mapping[Encryption, int] = {"tls": 465, "starttls": 587, "off": 587}
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+NO_ATTACHMENTS: Mapping[str, bytes] = {}
 ADDRESS = re.compile(r"https?://\S+")
 
 
@@ -84,8 +86,12 @@ class MailServer:
     verify: bool = True
     """Whether the server must show a trusted certificate."""
 
-    def send(self, notice: Notice, to: str) -> None:
+    def send(
+        self, notice: Notice, to: str, attachments: Mapping[str, bytes] = NO_ATTACHMENTS
+    ) -> None:
         """Mail a notice as text and as HTML with links, over TLS unless `encryption` is off.
+
+        `attachments` are workbooks by name.
 
         Raises `ChannelError` before any password or notice is sent if the server offers no TLS; `OSError`
         if the certificate is not trusted or the server refuses the mail.
@@ -96,6 +102,9 @@ class MailServer:
         message["To"] = to
         message.set_content(notice.body)
         message.add_alternative(_html(notice), subtype="html")
+        for name, content in attachments.items():
+            kind, _, subtype = XLSX.partition("/")
+            message.add_attachment(content, maintype=kind, subtype=subtype, filename=name)
         context = ssl.create_default_context()
         if not self.verify:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

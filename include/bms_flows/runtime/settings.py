@@ -130,6 +130,8 @@ class FlowSettings:
     """Address of your own runbook for links in messages; the code is appended as the anchor. Empty: the board's page."""
     notice_to: str = ""
     """Comma-separated mail addresses that receive messages."""
+    report_to: str = ""
+    """Comma-separated mail addresses that receive the invoice report, by the connection `bms_mail`."""
     notice_from: str = ""
     """Sender of the mails of `bms health`."""
     notice_webhook: str = field(default="", repr=False)

@@ -150,6 +150,8 @@ STATES: Final[BilingualReasons] = _BOARD["states"]
 """Word and meaning of a state; in French only for drops."""
 PAGES: Final[Sentences] = _BOARD["pages"]
 CHARTS: Final[Sentences] = _BOARD["charts"]
+REPORT: Final[Mapping[str, Mapping[Language, Any]]] = _read("report.toml")["report"]
+"""Sheets, columns and words of the invoice report."""
 PLAN_PAGE: Final[Sentences] = _BOARD["plan"]
 INBOX_PAGE: Final[Sentences] = _BOARD["inbox"]
 ERRORS: Final[Sentences] = _BOARD["errors"]

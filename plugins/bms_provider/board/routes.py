@@ -145,7 +145,7 @@ def flow(
 ) -> str:
     """Show a flow: its state, loads and charts."""
     who.must_view(name)
-    page = pages.flow_page(warehouse, name, settings)
+    page = pages.flow_page(warehouse, name, data_root(), settings)
     return render(request, "flow.html", settings, **page, edits=name in who.edits)
 
 

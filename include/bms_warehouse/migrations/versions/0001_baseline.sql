@@ -741,15 +741,160 @@ begin
     end loop;
 end $$;
 
+create function bms.client_invoice_at(until timestamptz)
+returns setof bms.client_invoice_version language sql stable as $$
+    select * from bms.client_invoice_version
+    where _observed_at < until and (_superseded_at >= until or _superseded_at is null) and _missing_since is null
+$$;
+
+comment on function bms.client_invoice_at is 'Every invoice as the warehouse held it at a time.';
+
 create function bms.client_invoice_as_of(day date, zone text default 'Europe/Paris')
 returns setof bms.client_invoice_version language sql stable as $$
-    select version.*
-    from bms.client_invoice_version version, (select (day + 1)::timestamp at time zone zone) as ends (at)
-    where _observed_at < ends.at and (_superseded_at >= ends.at or _superseded_at is null)
-        and _missing_since is null
+    select * from bms.client_invoice_at((day + 1)::timestamp at time zone zone)
 $$;
 
 comment on function bms.client_invoice_as_of is 'Every invoice as the warehouse held it at the end of a day.';
+
+-- Figures of the invoice report; the views after them show the present, in the time zone of client_invoice_as_of.
+
+create function bms.client_invoice_open_items(until timestamptz, on_day date)
+returns table (id_entity bigint, id_client bigint, client_name text, currency text, id_invoice bigint, reference_number text,
+    invoice_date date, due_date date, sent boolean, total_incl_vat numeric, total_due numeric, days_late integer, age text,
+    last_read_at timestamptz) language sql stable as $$
+    with item as (
+        select i.*, greatest(on_day - i.due_date, 0) as late
+        from bms.client_invoice_at(until) i where i.canceled is not true and i.total_due <> 0
+    ), listed as (
+        select i.id_entity, i._day, case when d.read_at < until then d.read_at else (
+            select max(cast(details->>'read_at' as timestamptz)) from bms.step_run r
+            where flow = 'invoice_extraction' and step = 'extract' and state = 'complete' and r.id_entity = i.id_entity
+                and cast(details->>'read_at' as timestamptz) < until and exists (
+                    select from jsonb_array_elements_text(details->'windows') as days
+                    where i._day between cast(split_part(days, '/', 1) as date) and cast(split_part(days, '/', 2) as date)
+                )
+        ) end as read_at
+        from (select distinct item.id_entity, item._day from item) as i
+        left join bms.client_invoice_day d on d.id_entity = i.id_entity and d.day = i._day
+    )
+    select i.id_entity, id_client, client_name, currency, id_invoice, reference_number, invoice_date, due_date, sent,
+        total_incl_vat, total_due, late, case when late = 0 then 'not_due' when late <= 30 then 'days_1_to_30'
+            when late <= 60 then 'days_31_to_60' when late <= 90 then 'days_61_to_90' else 'over_90_days' end,
+        greatest(listed.read_at, _observed_at)
+    from item i left join listed on listed.id_entity = i.id_entity and listed._day = i._day
+$$;
+
+comment on function bms.client_invoice_open_items is
+    'Invoices that are neither canceled nor fully paid, with their age on a day and the time of their last read.';
+
+create function bms.client_invoice_turnover_at(until timestamptz)
+returns table (month date, id_entity bigint, currency text, invoices bigint, turnover numeric) language sql stable as $$
+    with listed as (select * from bms.client_invoice_at(until))
+    select cast(date_trunc('month', i.invoice_date) as date), i.id_entity, i.currency, count(*), sum(i.total_excl_vat)
+    from listed i
+    where i.canceled is not true
+        or exists (select from listed c where c.id_entity = i.id_entity and c.id_invoice = i.id_credit)
+    group by 1, 2, 3
+$$;
+
+comment on function bms.client_invoice_turnover_at is
+    'Amounts without VAT by month of the invoice; a canceled invoice counts only with its credit note.';
+
+create function bms.client_invoice_credits(until timestamptz)
+returns table (kind text, id_entity bigint, client_name text, currency text, id_invoice bigint, reference_number text,
+    invoice_date date, canceled_on timestamptz, total_incl_vat numeric, id_credit bigint, credit_number text,
+    credited numeric) language sql stable as $$
+    with listed as (select * from bms.client_invoice_at(until))
+    select case when i.canceled then 'canceled' else 'credit_note' end, i.id_entity, i.client_name, i.currency,
+        i.id_invoice, i.reference_number, i.invoice_date, i.canceled_on, i.total_incl_vat, i.id_credit,
+        c.reference_number, c.total_incl_vat
+    from listed i left join listed c on c.id_entity = i.id_entity and c.id_invoice = i.id_credit
+    where i.canceled or i.total_incl_vat < 0
+$$;
+
+comment on function bms.client_invoice_credits is
+    'Canceled invoices with their credit notes, and credit notes, which have negative amounts.';
+
+create function bms.client_invoice_bridge(since timestamptz, until timestamptz)
+returns table (currency text, line text, id_entity bigint, client_name text, id_invoice bigint, reference_number text,
+    amount numeric) language sql stable as $$
+    with compared as (
+        select id_entity, id_invoice, coalesce(a.client_name, b.client_name) as client_name,
+            coalesce(a.reference_number, b.reference_number) as reference_number, b.currency as was_in, a.currency as is_in,
+            case when b.canceled then 0 else b.total_due end as was, case when a.canceled then 0 else a.total_due end as due,
+            a.total_incl_vat - b.total_incl_vat as billed,
+            case when b.id_invoice is null then 'new' when a.id_invoice is null then 'missing'
+                when a.currency is distinct from b.currency then 'converted' when a.canceled then 'canceled'
+                when b.canceled then 'restored' else 'same' end as event
+        from bms.client_invoice_at(until) a full join bms.client_invoice_at(since) b using (id_entity, id_invoice)
+    )
+    select e.currency, e.line, id_entity, client_name, id_invoice, reference_number, e.amount
+    from compared cross join lateral (values
+        (was_in, 'opening', was),
+        (is_in, 'new', case when event = 'new' then due end),
+        (was_in, 'changed', case when event = 'converted' then -was end),
+        (is_in, 'changed', case when event in ('converted', 'restored') then due when event = 'same' then billed end),
+        (is_in, 'paid', case when event = 'same' then due - was - billed end),
+        (was_in, 'canceled', case when event = 'canceled' then -was end),
+        (was_in, 'missing', case when event = 'missing' then -was end),
+        (is_in, 'closing', due)
+    ) as e (currency, line, amount)
+    where e.amount <> 0
+$$;
+
+comment on function bms.client_invoice_bridge is
+    'What changed the amount due between two times, by invoice: opening, new, changed, paid, canceled, missing, closing.';
+
+create view bms.client_invoice_open_item as
+select * from bms.client_invoice_open_items(now(), cast(now() at time zone 'Europe/Paris' as date));
+comment on view bms.client_invoice_open_item is 'Invoices that are neither canceled nor fully paid, with their age.';
+
+create view bms.client_invoice_ageing as
+select id_entity, id_client, (array_agg(client_name order by invoice_date desc, id_invoice desc))[1] as client_name, currency,
+    coalesce(sum(total_due) filter (where age = 'not_due'), 0) as not_due,
+    coalesce(sum(total_due) filter (where age = 'days_1_to_30'), 0) as days_1_to_30,
+    coalesce(sum(total_due) filter (where age = 'days_31_to_60'), 0) as days_31_to_60,
+    coalesce(sum(total_due) filter (where age = 'days_61_to_90'), 0) as days_61_to_90,
+    coalesce(sum(total_due) filter (where age = 'over_90_days'), 0) as over_90_days, sum(total_due) as total_due
+from bms.client_invoice_open_item group by id_entity, id_client, currency;
+comment on view bms.client_invoice_ageing is 'Amounts due by entity, client, currency and age.';
+
+create view bms.client_invoice_turnover as select * from bms.client_invoice_turnover_at(now());
+comment on view bms.client_invoice_turnover is 'Amounts without VAT by month of the invoice, entity and currency.';
+
+create view bms.client_invoice_credit as select * from bms.client_invoice_credits(now());
+comment on view bms.client_invoice_credit is 'Canceled invoices with their credit notes, and credit notes.';
+
+create view bms.client_invoice_month_bridge as
+select * from bms.client_invoice_bridge(date_trunc('month', now(), 'Europe/Paris'), now());
+comment on view bms.client_invoice_month_bridge is 'What changed the amount due since the last end of a month, by invoice.';
+
+do $$
+declare
+    own record;
+begin
+    for own in
+        select v.attrelid::regclass as shown, v.attname as name, coalesce(said.comment, col_description(i.attrelid, i.attnum)) as comment
+        from pg_attribute v
+        left join (values
+            ('age', 'not_due, days_1_to_30, days_31_to_60, days_61_to_90 or over_90_days; not_due without a due date.'),
+            ('amount', 'Change of the amount due, or the amount due at the opening or closing.'),
+            ('credit_number', 'Number of the credit note of the invoice.'), ('credited', 'Amount of that credit note with VAT.'),
+            ('days_1_to_30', 'Due for 1 to 30 days.'), ('days_31_to_60', 'Due for 31 to 60 days.'),
+            ('days_61_to_90', 'Due for 61 to 90 days.'), ('days_late', 'Days since the due date; 0 before.'),
+            ('invoices', 'Number of invoices.'), ('kind', 'canceled or credit_note.'),
+            ('last_read_at', 'Time of the last read of the invoice.'),
+            ('line', 'opening, new, changed, paid, canceled, missing or closing; changed: another total or currency, or restored.'),
+            ('month', 'First day of the month.'), ('not_due', 'Not due yet, or without a due date.'),
+            ('over_90_days', 'Due for more than 90 days.'), ('turnover', 'Sum without VAT.')
+        ) as said (name, comment) on said.name = v.attname
+        left join pg_attribute i on i.attrelid = 'bms.client_invoice'::regclass and i.attname = v.attname
+        where v.attnum > 0 and v.attrelid in ('bms.client_invoice_open_item'::regclass, 'bms.client_invoice_ageing'::regclass,
+            'bms.client_invoice_turnover'::regclass, 'bms.client_invoice_credit'::regclass, 'bms.client_invoice_month_bridge'::regclass)
+    loop
+        execute format('comment on column %s.%I is %L', own.shown, own.name, own.comment);
+    end loop;
+end $$;
 
 -- Roles
 
@@ -765,7 +910,9 @@ begin
     grant usage on schema bms to bms_analyst, bms_private_reader;
     grant usage on schema bms_private to bms_private_reader;
     grant select on bms.client_invoice, bms.client_invoice_current, bms.client_invoice_version,
-        bms.client_invoice_day, bms.code_name, bms.step_run, bms.control_total to bms_analyst;
+        bms.client_invoice_day, bms.code_name, bms.step_run, bms.control_total, bms.client_invoice_open_item,
+        bms.client_invoice_ageing, bms.client_invoice_turnover, bms.client_invoice_credit, bms.client_invoice_month_bridge
+        to bms_analyst;
     -- <resource_grants> written by scripts/reference
     grant select on bms.contact, bms.contact_version to bms_analyst;
     grant select on bms.consultant, bms.consultant_version to bms_analyst;

@@ -39,8 +39,10 @@ UNCLAIMED = ("waiting", "withdrawn")
 """States of a drop that no run may have claimed; `started_at` is set once a run has started."""
 
 
-def flow_page(warehouse: Connection, name: str, settings: OnboardingSettings) -> dict[str, Any]:
-    """Return the data of a flow's page."""
+def flow_page(
+    warehouse: Connection, name: str, root: UPath, settings: OnboardingSettings
+) -> dict[str, Any]:
+    """Return the data of a flow's page; close the connection before listing the latest report."""
     flow = FLOWS[name]
     language: Language = "EN"
     title = flow.title
@@ -49,8 +51,9 @@ def flow_page(warehouse: Connection, name: str, settings: OnboardingSettings) ->
         title = of_new_records("title", flow.creates, language)
     since = datetime.now(UTC) - timedelta(days=DAYS)
     quarantined = waiting.quarantined(warehouse, flow.loads, MAX_ROWS) if flow.loads else []
-    return {
-        "row": flow_rows(warehouse, [name], settings, MAX_LOADS)[0],
+    row = flow_rows(warehouse, [name], settings, MAX_LOADS)[0]
+    found = {
+        "row": row,
         "charts": trends.charts(warehouse, name, since, settings, language),
         "title": title,
         "drops": drops.latest(warehouse, name, flow.creates, limit=MAX_LOADS)
@@ -65,6 +68,9 @@ def flow_page(warehouse: Connection, name: str, settings: OnboardingSettings) ->
         else [],
         "contract": waiting.contract(warehouse) if name == "service_contract" else [],
     }
+    warehouse.close()
+    folder = files.folder_of(row.last) if row.last and not (flow.loads or flow.creates) else None
+    return {**found, "report": files.listed(root, [folder]).get(folder or "", [])}
 
 
 def run_page(

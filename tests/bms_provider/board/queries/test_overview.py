@@ -139,16 +139,16 @@ HEADLINES = [
     ("", "All flows healthy"),
     (
         "delete from bms.step_run where flow not in ('retention', 'reconciliation')",
-        "2 healthy, 8 never ran",
+        "2 healthy, 9 never ran",
     ),
     (
         """update bms.step_run set state = 'failed', reason = 'x' where flow = 'retention'""",
-        "1 unhealthy, 9 healthy",
+        "1 unhealthy, 10 healthy",
     ),
     (
         """delete from bms.step_run where flow = 'service_contract';
         update bms.step_run set state = 'failed', reason = 'x' where flow in ('retention', 'contact_sync')""",
-        "2 unhealthy, 7 healthy, 1 never ran",
+        "2 unhealthy, 8 healthy, 1 never ran",
     ),
 ]
 

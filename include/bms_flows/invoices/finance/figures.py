@@ -1,0 +1,115 @@
+"""Figures of the invoice report as pandas frames, with exact amounts, from functions of the warehouse."""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from decimal import Decimal, localcontext
+from typing import Any, Final
+
+import pandas as pd
+from sqlalchemy import Connection, text
+
+from bms_flows.invoices.finance.moments import Moment
+from bms_flows.invoices.series import NumberedInvoice, judge_series, learn_series
+from bms_flows.runtime.step_log import EXACT
+
+AGES: Final = ("not_due", "days_1_to_30", "days_31_to_60", "days_61_to_90", "over_90_days")
+CHANGES: Final = ("new", "changed", "paid", "canceled", "missing")
+LINES: Final = ("opening", *CHANGES, "closing")
+NUMBERS: Final = (
+    *("id_entity", "series", "reference_number", "day", "accepted_by", "accepted_reason"),
+)
+SERIES_DAYS: Final = timedelta(days=400)
+"""Days before the report whose invoices show what numbers a series lacks."""
+
+
+def read(connection: Connection, moment: Moment) -> dict[str, pd.DataFrame]:
+    """Return the tables of the report by name, in the order of its sheets."""
+
+    def frame(source: str, *order: str, **given: Any) -> pd.DataFrame:
+        given |= {"until": moment.until, "day": moment.day}
+        query = text(f"select * from {source} order by {', '.join(order)}")  # noqa: S608 - our own names
+        found = connection.execute(query, given)
+        return pd.DataFrame(found.all(), columns=[*found.keys()], dtype=object)
+
+    items = frame(
+        "bms.client_invoice_open_items(:until, :day)",
+        *("id_entity", "client_name", "due_date", "id_invoice"),
+    )
+    bridges = [
+        frame(
+            "bms.client_invoice_bridge(:since, :until)", "currency", "line", "id_invoice", since=at
+        ).assign(since=name)
+        for name, at in moment.since.items()
+    ]
+    moved = pd.concat(bridges or [pd.DataFrame(columns=["since", "currency", "line", "amount"])])
+    with localcontext(EXACT):  # raises instead of rounding
+        return {
+            "ageing": ageing(items),
+            "open_items": items,
+            "turnover": frame(
+                "bms.client_invoice_turnover_at(:until)", "month", "id_entity", "currency"
+            ),
+            "credits": frame(
+                "bms.client_invoice_credits(:until)",
+                *("kind", "id_entity", "invoice_date", "id_invoice"),
+            ),
+            "missing_numbers": pd.DataFrame(_lacking(connection, moment), columns=NUMBERS)
+            if moment.past
+            else frame("bms.client_invoice_missing_number", *NUMBERS[:3]).reindex(columns=NUMBERS),
+            "bridge": _spread(moved, ["since", "currency"], "line", LINES, "amount"),
+            "bridge_invoices": moved[moved["line"].isin(CHANGES)][
+                ["since", *moved.columns.drop("since")]
+            ],
+        }
+
+
+def ageing(items: pd.DataFrame) -> pd.DataFrame:
+    """Return the amounts due by entity, client and currency, with a column for each age."""
+    client = ["id_entity", "id_client", "currency"]
+    found = _spread(items, client, "age", AGES, "total_due")
+    found["total_due"] = found[[*AGES]].T.agg(_sum)
+    latest = items.sort_values(["invoice_date", "id_invoice"], na_position="first")
+    names = latest.drop_duplicates(client, keep="last")[[*client[:2], "client_name", "currency"]]
+    order = ["id_entity", "client_name", "id_client", "currency"]
+    return names.merge(found, on=client).sort_values(order, na_position="last")
+
+
+def _spread(
+    frame: pd.DataFrame, keys: list[str], column: str, values: Sequence[str], amount: str
+) -> pd.DataFrame:
+    """Return exact sums of an amount by keys, with a column for each value of another column."""
+    parts = frame[keys].copy()
+    for value in values:
+        parts[value] = frame[amount].where(frame[column] == value, Decimal(0))
+    return parts.groupby(keys, dropna=False, as_index=False).agg(_sum)
+
+
+def _sum(amounts: pd.Series) -> Decimal:
+    return sum(amounts, Decimal(0))
+
+
+def _lacking(connection: Connection, moment: Moment) -> Iterator[tuple[Any, ...]]:
+    """Yield the numbers that the series known on a past day lack; the warehouse stores today's alone."""
+    given = {"until": moment.until, "first": moment.day - SERIES_DAYS, "last": moment.day}
+    for entity, references, dates, days, unread in connection.execute(_NUMBERED, given):
+        invoices = map(NumberedInvoice, references, dates, days)
+        for series in learn_series(invoices):
+            judged = judge_series(
+                series, known={*references}, unexplained=(), unread=unread, today=moment.day
+            )
+            for hole in judged.unusual if judged else ():
+                yield from (
+                    (entity, series.name, each, hole.last, None, None) for each in hole.references
+                )
+
+
+_NUMBERED = text("""
+select id_entity, array_agg(reference_number), array_agg(coalesce(invoice_date, _day)), array_agg(_day), array(
+    select cast(each as date) from generate_series(min(_day), max(_day), interval '1 day') as each
+    where not exists (select from bms.client_invoice_day d where d.id_entity = i.id_entity and d.day = cast(each as date))
+    order by 1
+)
+from bms.client_invoice i
+where _first_seen_at < :until and reference_number is not null and _day between :first and :last
+group by id_entity order by id_entity
+""")

@@ -1,0 +1,92 @@
+"""Times of an invoice report: what the warehouse held until when, and since when it is compared."""
+
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import Connection, text
+
+from bms_flows.runtime.windows import DAY
+from bms_warehouse.database import clock
+from bms_warehouse.locks import Busy
+
+FLOW, STEP = "invoice_report", "report"
+
+
+class DayNotKnown(ValueError):
+    """A report can't say what was known on a day: nothing was read by then, or it has not come."""
+
+    retriable = False
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The time of a report, and the times that its bridges start from."""
+
+    day: date
+    """Day of the ages, in the company's time zone."""
+    until: datetime
+    """The report says what the warehouse held before this time."""
+    past: bool
+    since: dict[str, datetime]
+    """Time of the previous report, and start of the month, if the warehouse had invoices then."""
+
+
+def moment(connection: Connection, as_of: date | None, zone: ZoneInfo) -> Moment:
+    """Return the times of a report as of now, or of the end of a day; raise `DayNotKnown`.
+
+    A load publishes rows with the time of its read. The report therefore ends where the oldest running
+    load began, so that a later report as of the same time says the same.
+    """
+    now = clock(connection)
+    today = now.astimezone(zone).date()
+    day = as_of or today
+    ends = min(now, datetime.combine(day + DAY, time(), zone))
+    first, running, previous = connection.execute(_TIMES, {"ends": ends}).one()
+    if day > today:
+        raise DayNotKnown(f"{day} has not come. Choose {today} or an earlier day.")
+    if first is None:
+        raise DayNotKnown("The warehouse has no complete read of invoices. Run invoice_extraction.")
+    until = min(ends, running or ends)
+    if until <= first:
+        ended = f"{first.astimezone(zone):%Y-%m-%d at %H:%M}"
+        raise DayNotKnown(
+            f"Nothing was known on {day}: the first complete read of invoices ended on {ended}."
+            " Choose this day or a later one."
+        )
+    month = datetime.combine(day.replace(day=1), time(), zone)
+    since = {"previous_report": previous, "month_end": month}
+    since = {name: at for name, at in since.items() if at and first < at < until}
+    return Moment(day, until, day < today, since)
+
+
+def nothing_new(connection: Connection) -> bool:
+    """Return whether a report has all published loads; raise `Busy` while the latest load has units left."""
+    left, known = connection.execute(_LOADS).one()
+    if left:
+        raise Busy("the latest load of invoices has units left", retry_after=30)
+    return bool(known)
+
+
+# A load that began over six hours ago and has not ended was killed.
+_TIMES = text("""
+select min(finished_at) filter (where step = 'extract' and state = 'complete'),
+    min(started_at) filter (where step = 'extract' and state = 'running'
+        and started_at > clock_timestamp() - interval '6 hours'),
+    max(cast(details->>'until' as timestamptz)) filter (where flow = 'invoice_report' and state = 'complete'
+        and cast(details->>'until' as timestamptz) < :ends)
+from bms.step_run where flow in ('invoice_extraction', 'invoice_report')
+""")
+
+_LOADS = text("""
+select (
+    select jsonb_array_length(details->'units') - (
+        select count(distinct (id_entity, window_start)) from bms.step_run
+        where flow = plan.flow and dag_run_id = plan.dag_run_id and step = 'extract' and state <> 'running'
+    ) from bms.step_run plan
+    where flow = 'invoice_extraction' and step = 'plan' and state = 'complete'
+        and started_at > clock_timestamp() - interval '6 hours' order by id desc limit 1
+) > 0, max(cast(details->>'until' as timestamptz)) filter (where flow = 'invoice_report' and state = 'complete')
+    > max(finished_at) filter (where step = 'extract' and state = 'complete')
+from bms.step_run where flow in ('invoice_extraction', 'invoice_report')
+""")

@@ -1,0 +1,85 @@
+"""Operators of the invoice report: write its files, and mail its workbook."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from bms_provider import flow_context
+from bms_provider.operators.flows.base import BmsFlowOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow.sdk import Context
+
+
+class BmsInvoiceReportOperator(BmsFlowOperator):
+    """Write the invoice report for finance: a workbook and CSV files below ``BMS_DATA_ROOT``.
+
+    In a run that a load started, the task waits for the other units of the load, and is skipped if an
+    earlier report has the load already.
+
+    :param as_of: last day that the report knows (``as_of``, templated); default: everything until now.
+    :param language: ``EN`` or ``FR`` (``language``, templated); default: ``BMS_LANGUAGE``.
+    :return: to XCom: the manifest of the report, with its folder and the name of its workbook.
+    """
+
+    template_fields: Sequence[str] = (*BmsFlowOperator.template_fields, "as_of", "language")
+
+    def __init__(
+        self, *, as_of: date | str | None = None, language: str | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.as_of = as_of
+        self.language = language
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Write the report; return its manifest."""
+        from airflow.sdk.exceptions import AirflowSkipException
+
+        from bms_flows.invoices.finance import moments
+        from bms_flows.invoices.finance.run import write_report
+        from bms_flows.runtime.settings import Language
+
+        as_of = self.given(context, "as_of", date | None)
+        language = self.given(context, "language", Language | None)
+        with (
+            flow_context.rescheduled_while_busy(),
+            flow_context.open_context(None, self.warehouse_conn_id) as flow,
+        ):
+            if context["dag_run"].run_type == "asset_triggered":
+                with flow.warehouse.connect() as connection:
+                    if moments.nothing_new(connection):
+                        raise AirflowSkipException("The previous report has all loads.")
+            step, language = flow_context.step(moments.STEP), language or flow.settings.language
+            return write_report(flow, step, as_of=as_of, language=language)
+
+
+class BmsMailReportOperator(BmsFlowOperator):
+    """Mail the workbook of an invoice report to ``BMS_REPORT_TO``; skipped if it names no address.
+
+    :param report: the manifest of the report (templated), from `BmsInvoiceReportOperator`.
+    """
+
+    template_fields: Sequence[str] = (*BmsFlowOperator.template_fields, "report")
+
+    def __init__(self, *, report: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.report = report
+
+    def execute(self, context: Context) -> None:
+        """Send the mail."""
+        from airflow.sdk.exceptions import AirflowSkipException
+
+        from bms_flows.invoices.finance.run import mail
+        from bms_flows.runtime import manifest, storage
+        from bms_provider import notices
+
+        manifest.require_version(self.report, "Clear the whole run: it writes the report again.")
+        settings, name = flow_context.flow_settings(), self.report["workbook"]
+        if not settings.report_to:
+            raise AirflowSkipException("No mail: BMS_REPORT_TO names no address.")
+        content = storage.read_file(flow_context.data_root() / self.report["report"] / name)
+        notice = mail(self.report, settings, context["dag_run"].dag_id)
+        notices.mail_report(settings, notice, {name: content})

@@ -1,0 +1,94 @@
+"""Tasks of invoice_report, called with an Airflow context: waiting, skipping, mail."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
+from airflow.sdk.execution_time.context import set_current_context
+from openpyxl import load_workbook
+from sqlalchemy import Engine, text
+
+from bms_flows.invoices.finance.moments import DayNotKnown
+from bms_provider.operators.flows.reports import BmsInvoiceReportOperator, BmsMailReportOperator
+from tests.bms_provider.conftest import Connect
+from tests.bms_provider.operators.flows.execution import done
+from tests.mail_server import mail_server
+
+pytestmark = pytest.mark.usefixtures("warehouse_connection", "data_root")
+
+LOAD = """
+insert into bms.step_run (flow, dag_run_id, step, id_entity, window_start, state, details, started_at, finished_at)
+values ('invoice_extraction', :run, 'plan', null, current_date, 'complete', '{"units": [{}, {}]}', now(), now()),
+    ('invoice_extraction', :run, 'extract', 1, current_date, 'complete', '{}', now(), now())
+"""
+SECOND = """
+insert into bms.step_run (flow, dag_run_id, step, id_entity, window_start, state, details, started_at, finished_at)
+values ('invoice_extraction', :run, 'extract', 2, current_date, 'complete', '{}', now(), now())
+"""
+
+
+@contextmanager
+def run(kind: str = "manual", **params: Any) -> Iterator[None]:
+    """Run the block in the task context of a run."""
+    dag_run = SimpleNamespace(dag_id="invoice_report", run_id="run", run_type=kind)
+    context: Any = {"dag_run": dag_run, "params": params}
+    with set_current_context(context):
+        yield
+
+
+def load(warehouse: Engine, *statements: str) -> None:
+    with warehouse.begin() as connection:
+        for each in statements:
+            connection.execute(text(each), {"run": "scheduled__1"})
+
+
+def test_a_run_by_a_load_waits_for_its_units_and_reports_a_load_once(warehouse: Engine) -> None:
+    load(warehouse, LOAD)
+    with run("asset_triggered"):
+        with pytest.raises(AirflowRescheduleException):
+            done(BmsInvoiceReportOperator)
+        load(warehouse, SECOND)
+        report = done(BmsInvoiceReportOperator)
+        with pytest.raises(AirflowSkipException, match="previous report has all loads"):
+            done(BmsInvoiceReportOperator)
+    with run():
+        assert done(BmsInvoiceReportOperator)["until"] > report["until"]
+
+
+def test_a_run_takes_its_day_and_language_from_its_params(warehouse: Engine) -> None:
+    load(warehouse, LOAD)
+    with run(language="EN", as_of=date.today().isoformat()):  # noqa: DTZ011 - close enough to Paris
+        assert done(BmsInvoiceReportOperator)["workbook"].startswith("invoice-report-")
+    before = date.today() - timedelta(days=9)  # noqa: DTZ011
+    with run(as_of=before.isoformat()), pytest.raises(DayNotKnown, match=f"known on {before}"):
+        done(BmsInvoiceReportOperator)
+
+
+def test_the_workbook_is_mailed_to_finance(
+    warehouse: Engine, connect: Connect, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    load(warehouse, LOAD)
+    with run():
+        report = done(BmsInvoiceReportOperator)
+        with pytest.raises(AirflowSkipException, match="BMS_REPORT_TO"):
+            done(BmsMailReportOperator, report=report)
+    monkeypatch.setenv("BMS_REPORT_TO", "finance@example.com")
+    with mail_server() as server, run():
+        extra = {"from_email": "bms@example.com", "disable_ssl": True, "disable_tls": True}
+        connect("bms_mail", conn_type="smtp", host="127.0.0.1", port=server.port, extra=extra)
+        done(BmsMailReportOperator, report=report)
+    (mail,) = server.taken
+    assert mail["To"] == "finance@example.com"
+    assert mail["Subject"] == f"Rapport des factures au {report['day']}"
+    body = mail.get_body(("plain",))
+    assert body
+    assert "/bms/flows/invoice_report" in body.get_content()
+    (attached,) = mail.iter_attachments()
+    assert attached.get_filename() == report["workbook"]
+    (tmp_path / "mailed.xlsx").write_bytes(attached.get_content())
+    assert load_workbook(tmp_path / "mailed.xlsx").sheetnames[1] == "Balance âgée"
