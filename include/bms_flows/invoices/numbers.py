@@ -2,14 +2,18 @@
 
 from collections.abc import Collection
 from datetime import date, datetime, timedelta
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import Connection, any_, delete, func, literal, select
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlalchemy import Connection, any_, delete, literal, select, text
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from bms_flows.invoices.load import RESOURCE
-from bms_flows.invoices.series import NumberedInvoice, SeriesReport, judge_series, learn_series
+from bms_flows.invoices.series import SeriesReport, indices, judge_series, learn_series
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.windows import Window
 from bms_warehouse.tables import client_invoice, client_invoice_day, quarantine
@@ -79,23 +83,30 @@ def check_numbers(
     ]
 
 
-def _invoices(connection: Connection, id_entity: int, days: Window) -> list[NumberedInvoice]:
-    invoice = client_invoice.c
-    rows = connection.execute(
-        select(
-            invoice.reference_number,
-            func.coalesce(invoice.invoice_date, invoice["_day"]),
-            invoice["_day"],
-        )
-        .where(
-            invoice.id_entity == id_entity,
-            invoice["_day"].between(days.start, days.end),
-            invoice.reference_number.is_not(None),
-        )
-        .order_by(invoice["_day"].desc())
-        .limit(MOST_INVOICES)
-    )
-    return [NumberedInvoice(*row) for row in rows]
+def _invoices(connection: Connection, id_entity: int, days: Window) -> pa.Table:
+    """Return `reference`, `dated` and `listed` of the latest invoices of `days`.
+
+    PostgreSQL sends the references of a day as one value: a row each takes a hundred times as long.
+    """
+    query = text(f"""
+        select _day, dated, cast(json_agg(reference_number) as text) from (
+            select _day, coalesce(invoice_date, _day) as dated, reference_number from {client_invoice}
+            where id_entity = :id_entity and _day between :start and :end
+                and reference_number is not null
+            order by _day desc limit {MOST_INVOICES}
+        ) latest group by _day, dated order by _day desc
+    """)  # noqa: S608 - our own names
+    given = {"id_entity": id_entity, "start": days.start, "end": days.end}
+    groups = [
+        (listed, dated, msgspec.json.decode(references, type=list[str]))
+        for listed, dated, references in connection.execute(query, given)
+    ]
+    rows = [len(references) for *_, references in groups]
+    of_group = indices(np.repeat(np.arange(len(groups)), rows))
+    listed, dated = (pa.array([each[n] for each in groups], pa.date32()) for n in (0, 1))
+    every = chain.from_iterable(references for *_, references in groups)
+    columns = [pa.array(every, pa.string()), dated.take(of_group), listed.take(of_group)]
+    return pa.table(columns, ["reference", "dated", "listed"])
 
 
 def _known(connection: Connection, id_entity: int, references: Collection[str]) -> set[str]:
@@ -122,15 +133,12 @@ class _Reference(msgspec.Struct):
     reference_number: str
 
 
-def _unread(
-    connection: Connection, id_entity: int, invoices: Collection[NumberedInvoice]
-) -> list[date]:
+def _unread(connection: Connection, id_entity: int, invoices: pa.Table) -> list[date]:
     """Return the days between the invoices that no load has read completely."""
-    if not invoices:
+    if not invoices.num_rows:
         return []
     day = client_invoice_day.c
-    listed = [each.listed for each in invoices]
-    between = Window(min(listed), max(listed))
+    between = Window(*pc.min_max(invoices["listed"]).as_py().values())
     read = connection.scalars(
         select(day.day).where(
             day.id_entity == id_entity, day.day.between(between.start, between.end)

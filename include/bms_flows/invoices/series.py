@@ -5,26 +5,22 @@ year, month or day. Of the other groups, the one with most values is the counter
 The numbers after the last one of a series can't be judged.
 """
 
-import re
 from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bms_flows.invoices.number_layout import Layout, digit_groups, learn_layout, texts_between
 from bms_flows.runtime.probability import is_improbable
 
-DIGITS: Final = re.compile(r"([0-9]+)")
-DATES: Final = {"%Y%m%d": 8, "%y%m%d": 6, "%Y%m": 6, "%y%m": 4, "%Y": 4, "%y": 2, "%m": 2}
-"""Forms of a date in a group of digits, with their length; a month alone fills its group."""
-NAMES: Final = {"%Y": "YYYY", "%y": "YY", "%m": "MM", "%d": "DD"}
-SAMPLE: Final = 400
-"""References that show the meaning of the groups."""
-AGREEING: Final = 0.95
-"""Share of them that must agree with a date."""
 LEAST: Final = 20
 """Minimum settled numbers of a series."""
 SETTLED: Final = timedelta(days=14)
@@ -33,6 +29,8 @@ LEAST_OF_PERIOD: Final = 3
 """Minimum numbers of a period whose start is judged."""
 SPARSE: Final = 0.5
 """Share of missing numbers above which references form no series."""
+MOST_MISSING: Final = 100_000
+"""Missing numbers above which references form no series, whatever their share."""
 JUMPS: Final = 0.1
 """Jumps per number above which references form no series."""
 USUAL_HOLES, USUAL_SHARE = 5, 0.01
@@ -43,18 +41,17 @@ STRENGTH, CHANCE = 100, 1e-4
 """How little the share of usual holes varies, in numbers; a less probable share is unusual."""
 JUMP: Final = 20
 """A gap that is larger, and larger than the series, is a jump."""
-DISORDER: Final = timedelta(days=10)
-"""Numbers before a gap that are this much later than those after it belong to another series."""
-LATE: Final = timedelta(days=3)
-"""A number that is earlier than its predecessor by more breaks the order."""
+DISORDER: Final = 10
+"""Days by which numbers before a gap of another series are later than those after it."""
+LATE: Final = 3
+"""A number that is more days earlier than its predecessor breaks the order."""
+LONGEST: Final = 18
+"""Digits of a counter, without leading zeros."""
+EPOCH: Final = date(1970, 1, 1)
 
-
-class NumberedInvoice(NamedTuple):
-    """Reference of an invoice, its date, and the day that lists it."""
-
-    reference: str
-    dated: date
-    listed: date
+Numbers = np.ndarray[Any, np.dtype[np.void]]
+"""Numbers of a series: `number`, the position of its `period`, and its days since 1970."""
+NUMBER: Final = np.dtype([("number", "i8"), ("period", "i4"), ("dated", "i4"), ("listed", "i4")])
 
 
 class Hole(NamedTuple):
@@ -65,118 +62,86 @@ class Hole(NamedTuple):
     last: date
 
 
-class Member(NamedTuple):
-    """A number of a series, as written, with the parts of its date."""
-
-    number: int
-    written: str
-    periods: tuple[str, ...]
-    dated: date
-    listed: date
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Meaning of the digit groups of references with the same texts."""
-
-    texts: tuple[str, ...]
-    dates: Mapping[int, str]
-    """Form of the date at the start of a group, by the group's position."""
-    counter: int
-
-    def split(self, groups: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-        """Return the date parts, the prefix and the counter of a reference's digit groups."""
-        rest = [*groups]
-        periods = []
-        for position, form in self.dates.items():
-            periods.append(rest[position][: DATES[form]])
-            rest[position] = rest[position][DATES[form] :]
-        written = rest.pop(self.counter)
-        return tuple(periods), tuple(rest), written
-
-    def join(self, periods: Sequence[str], prefix: Sequence[str], written: str) -> str:
-        """Return the reference with these parts."""
-        groups = [*prefix]
-        groups.insert(self.counter, written)
-        for position, period in zip(self.dates, periods, strict=True):
-            groups[position] = period + groups[position]
-        return self.texts[0] + "".join(
-            group + text for group, text in zip(groups, self.texts[1:], strict=True)
-        )
-
-
 @dataclass
 class Series:
     """The numbers of one layout and prefix, in all periods."""
 
     layout: Layout
-    prefix: tuple[str, ...]
-    members: list[Member] = field(default_factory=list)
-
-    @cached_property
-    def width(self) -> int:
-        """Digits that numbers are padded to; 1 if they are not padded."""
-        written = [each.written for each in self.members]
-        return min(map(len, written)) if any(each[0] == "0" for each in written) else 1
+    prefix: Sequence[str]
+    width: int
+    """Digits that numbers are padded to; 1 if they are not padded."""
+    periods: Sequence[Sequence[str]]
+    """Date parts of the periods."""
+    numbers: Numbers
 
     @property
     def name(self) -> str:
         """The pattern of the references, such as ``FA{YYYY}-{00000}``."""
-        periods = [
-            f"{{{re.sub('%.', lambda part: NAMES[part[0]], form)}}}"
-            for form in self.layout.dates.values()
-        ]
-        return self.layout.join(periods, self.prefix, f"{{{'0' * self.width}}}")
+        return self.layout.pattern(self.prefix, self.width)
 
     @cached_property
-    def runs(self) -> list[list[Member]]:
-        """The numbers in order, each once: a list for each period in which they restart, else one list."""
-        periods: dict[tuple[str, ...], dict[int, Member]] = defaultdict(dict)
-        for each in sorted(self.members, key=lambda member: member.dated):
-            periods[each.periods].setdefault(each.number, each)
-        runs = [[numbers[n] for n in sorted(numbers)] for numbers in periods.values()]
-        continued = [after[0].number > before[-1].number for before, after in pairwise(runs)]
+    def runs(self) -> list[Numbers]:
+        """The numbers in order, each once: a run for each period in which they restart, else one run."""
+        dated = self.numbers[np.argsort(self.numbers["dated"], kind="stable")]
+        _, first, period = np.unique(dated["period"], return_index=True, return_inverse=True)
+        appeared = first[period]  # orders periods by their earliest invoice
+        order = np.lexsort((dated["number"], appeared))
+        numbers, appeared = dated[order], appeared[order]
+        new = np.diff(appeared) != 0
+        different = np.concatenate(([True], new | (np.diff(numbers["number"]) != 0)))
+        numbers, appeared = numbers[different], appeared[different]
+        runs = np.split(numbers, np.flatnonzero(np.diff(appeared)) + 1)
+        continued = [after["number"][0] > before["number"][-1] for before, after in pairwise(runs)]
         if 2 * sum(continued) > len(continued):
-            merged = {each.number: each for run in reversed(runs) for each in run}
-            return [[merged[n] for n in sorted(merged)]]
+            _, first = np.unique(numbers["number"], return_index=True)
+            return [numbers[first]]
         return runs
 
     @cached_property
     def gaps(self) -> tuple[list[Hole], int, int]:
-        """The holes, the jumps to other numbers, and the breaks of the order."""
-        holes, jumps, breaks = [], 0, 0
+        """The holes, the jumps to other numbers, and the breaks of the order; no holes if too many."""
+        holes: list[tuple[Any, Any, int]] = []
+        jumps = breaks = 0
         for run in self.runs:
-            for position, (before, after) in enumerate(pairwise(run), 1):
-                breaks += after.dated < before.dated - LATE
-                missing = after.number - before.number - 1
-                if not missing:
-                    continue
+            missing = np.diff(run["number"]) - 1
+            breaks += int((np.diff(run["dated"]) < -LATE).sum())
+            dated = run["dated"].tolist()
+            for position in (np.flatnonzero(missing) + 1).tolist():
                 # The dates of single invoices may be wrong.
                 earlier, later = (
-                    sorted(each.dated for each in part)[len(part) // 2]
-                    for part in (run[max(0, position - 3) : position], run[position : position + 3])
+                    sorted(part)[len(part) // 2]
+                    for part in (
+                        dated[max(0, position - 3) : position],
+                        dated[position : position + 3],
+                    )
                 )
-                if missing > max(JUMP, len(run)) or earlier > later + DISORDER:
+                if missing[position - 1] > max(JUMP, len(run)) or earlier > later + DISORDER:
                     jumps += 1
                 else:
-                    holes.append(self._hole(before, after, before.number + 1))
-        return [*holes, *self._missing_starts()], jumps, breaks
+                    before, after = run[position - 1], run[position]
+                    holes.append((before, after, int(before["number"]) + 1))
+        holes += self._missing_starts()
+        if sum(int(after["number"]) - first for _, after, first in holes) > MOST_MISSING:
+            return [], len(self.numbers), breaks
+        return [self._hole(*each) for each in holes], jumps, breaks
 
-    def _missing_starts(self) -> Iterator[Hole]:
+    def _missing_starts(self) -> Iterator[tuple[Any, Any, int]]:
         """Yield the numbers that periods lack before their first: they start as most periods do, else at 1."""
-        starts = Counter(run[0].number for run in self.runs[1:])
+        starts = Counter(int(run["number"][0]) for run in self.runs[1:])
         start, periods = max(starts.items(), key=lambda each: (each[1], -each[0]), default=(1, 0))
         start = start if periods > 1 else 1
         for former, run in pairwise(self.runs):
-            if len(run) >= LEAST_OF_PERIOD and start < run[0].number <= start + JUMP:
-                yield self._hole(max(former, key=lambda each: each.dated), run[0], start)
+            if len(run) >= LEAST_OF_PERIOD and start < run["number"][0] <= start + JUMP:
+                yield former[np.argmax(former["dated"])], run[0], start
 
-    def _hole(self, before: Member, after: Member, first: int) -> Hole:
+    def _hole(self, before: Any, after: Any, first: int) -> Hole:
+        """Return the hole of the numbers from `first` to the one before `after`."""
+        periods = self.periods[after["period"]]
         references = [
-            self.layout.join(after.periods, self.prefix, f"{number:0{self.width}}")
-            for number in range(first, after.number)
+            self.layout.join(periods, self.prefix, f"{number:0{self.width}}")
+            for number in range(first, int(after["number"]))
         ]
-        return Hole(references, *sorted((before.listed, after.listed)))
+        return Hole(references, *sorted((_day(before["listed"]), _day(after["listed"]))))
 
 
 @dataclass(frozen=True)
@@ -194,52 +159,58 @@ class SeriesReport:
     """Breaks of the order, and jumps."""
 
 
-def learn_series(invoices: Iterable[NumberedInvoice]) -> list[Series]:
-    """Return the invoices' numbers by series; references without digits have none."""
-    by_texts: dict[tuple[str, ...], list[tuple[list[str], NumberedInvoice]]] = defaultdict(list)
-    for each in invoices:
-        parts = DIGITS.split(each.reference)
-        by_texts[tuple(parts[::2])].append((parts[1::2], each))
+def learn_series(invoices: pa.Table) -> list[Series]:
+    """Return the numbers of invoices by series, without series of fewer than `LEAST` numbers.
+
+    `invoices` has the columns `reference`, `dated` and `listed`, the day that lists the invoice.
+    """
     found: list[Series] = []
-    for texts, rows in by_texts.items():
-        if (layout := _layout(texts, rows)) is None:
-            continue
-        by_prefix: dict[tuple[str, ...], Series] = {}
-        for groups, each in rows:
-            periods, prefix, written = layout.split(groups)
-            if written:
-                series = by_prefix.setdefault(prefix, Series(layout, prefix))
-                series.members.append(
-                    Member(int(written), written, periods, each.dated, each.listed)
-                )
-        found += by_prefix.values()
+    for form, rows in _by_value(texts_between(invoices["reference"].combine_chunks())):
+        texts = tuple(form.split("0"))
+        of_form = invoices.take(rows)
+        groups = digit_groups(of_form["reference"].combine_chunks(), texts)
+        if layout := learn_layout(texts, groups, of_form["dated"]):
+            found += _series(layout, groups, of_form)
     return found
 
 
-def _layout(
-    texts: tuple[str, ...], rows: Sequence[tuple[list[str], NumberedInvoice]]
-) -> Layout | None:
-    """Return the meaning of the groups, None if no group can be the counter."""
-    sample = rows[:: max(1, len(rows) // SAMPLE)]
-    dates = {}
-    for position in range(len(texts) - 1):
-        for form, length in DATES.items():
-            agreeing = sum(
-                groups[position].startswith(each.dated.strftime(form))
-                and (form != "%m" or len(groups[position]) == length)
-                for groups, each in sample
-            )
-            if agreeing >= AGREEING * len(sample):
-                dates[position] = form
-                break
-    lengths = [DATES.get(dates.get(position, ""), 0) for position in range(len(texts) - 1)]
-    values = [
-        len({groups[position][length:] for groups, _ in sample} - {""})
-        for position, length in enumerate(lengths)
-    ]
-    # The last of equals: a prefix precedes the counter.
-    counter = max(range(len(values)), key=lambda position: (values[position], position), default=0)
-    return Layout(texts, dates, counter) if any(values) else None
+def _series(layout: Layout, groups: Sequence[pa.Array], invoices: pa.Table) -> Iterator[Series]:
+    """Yield the series of references of one layout, by prefix."""
+    periods, prefixes, counters = layout.split(groups)
+    significant = pc.utf8_length(pc.ascii_ltrim(counters, "0"))
+    usable = pc.and_(pc.not_equal(counters, ""), pc.less_equal(significant, LONGEST))
+    period, days = periods.dictionary_encode(), invoices.select(["dated", "listed"])
+    named = [each.split("\0") if layout.dates else () for each in period.dictionary.to_pylist()]
+    for prefix, rows in _by_value(pc.if_else(usable, prefixes, None)):
+        written = counters.take(rows)
+        padded = pc.any(pc.starts_with(written, "0")).as_py()
+        numbers = np.empty(len(rows), NUMBER)
+        numbers["number"] = written.cast(pa.int64())
+        numbers["period"] = period.indices.take(rows)
+        for name in ("dated", "listed"):
+            numbers[name] = days[name].take(rows).cast(pa.int32())
+        width = pc.min(pc.utf8_length(written)).as_py() if padded else 1
+        yield Series(layout, prefix.split("\0") if len(groups) > 1 else (), width, named, numbers)
+
+
+def _by_value(texts: pa.Array) -> Iterator[tuple[str, pa.Array]]:
+    """Yield each text that occurs at least `LEAST` times, with the positions of its occurrences."""
+    encoded = texts.dictionary_encode(null_encoding="encode")
+    codes = encoded.indices.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes)).tolist()
+    for text, start, end in zip(encoded.dictionary.to_pylist(), [0, *ends], ends, strict=False):
+        if text is not None and end - start >= LEAST:
+            yield text, indices(order[start:end])
+
+
+def indices(array: np.ndarray[Any, np.dtype[np.int64]]) -> pa.Array:
+    """Return an array for Arrow; `pa.array` would import `numpy.ma`, which takes as long as the check."""
+    return pa.Array.from_buffers(pa.int64(), len(array), [None, pa.py_buffer(array)])
+
+
+def _day(days: Any) -> date:
+    return EPOCH + timedelta(days=int(days))
 
 
 def judge_series(
@@ -262,38 +233,40 @@ def judge_series(
         if (lacking := [each for each in hole.references if each not in known])
         and bisect_left(unread, hole.first) == bisect_right(unread, hole.last)
     ]
-    numbers = [each for run in series.runs for each in run]
-    of = sum(each.listed < today - SETTLED for each in numbers)
+    listed = np.concatenate([run["listed"] for run in series.runs])
+    of = int((listed < (today - SETTLED - EPOCH).days).sum())
     usual = [
         hole
         for hole in holes
         if hole.last < today - SETTLED and hole.references[0] not in unexplained
     ]
     missing = sum(len(hole.references) for hole in usual)
-    if of < LEAST or missing > SPARSE * (of + missing) or jumps > JUMPS * len(numbers):
+    if of < LEAST or missing > SPARSE * (of + missing) or jumps > JUMPS * len(listed):
         return None
     if len(usual) >= max(USUAL_HOLES, USUAL_SHARE * of):
         sizes = sorted(len(hole.references) for hole in usual)
         largest = USUAL_SIZE * sizes[len(sizes) * 9 // 10]
-        holes = [*_unusual(holes, numbers, len(usual) / of, largest, today)]
-    repeated = len(series.members) - len(numbers)
-    return SeriesReport(series.name, len(numbers), len(usual) / of, holes, repeated, breaks + jumps)
+        holes = [*_unusual(holes, listed, len(usual) / of, largest, today)]
+    repeated = len(series.numbers) - len(listed)
+    return SeriesReport(series.name, len(listed), len(usual) / of, holes, repeated, breaks + jumps)
 
 
 def _unusual(
-    holes: Sequence[Hole], numbers: Sequence[Member], share: float, largest: int, today: date
+    holes: Sequence[Hole], days: np.ndarray[Any, Any], share: float, largest: int, today: date
 ) -> Iterator[Hole]:
     """Yield large holes, and the holes of days that have more than usual, the latest days together."""
-    listed = Counter(each.listed for each in numbers)
+    listed = {
+        _day(day): int(rows) for day, rows in zip(*np.unique(days, return_counts=True), strict=True)
+    }
     lacking = Counter(hole.last for hole in holes)
     latest = [day for day in {*listed, *lacking} if day >= today - SETTLED]
 
     def too_many(days: Iterable[date]) -> bool:
         found = sum(lacking[day] for day in days)
-        of = found + sum(listed[day] for day in days)
+        of = found + sum(listed.get(day, 0) for day in days)
         return is_improbable(found, of, share, STRENGTH, CHANCE)
 
-    days = {day for day in lacking if too_many([day])}
+    unusual = {day for day in lacking if too_many([day])}
     if too_many(latest):
-        days.update(latest)
-    yield from (hole for hole in holes if len(hole.references) > largest or hole.last in days)
+        unusual.update(latest)
+    yield from (hole for hole in holes if len(hole.references) > largest or hole.last in unusual)

@@ -1,11 +1,13 @@
 """Series of invoice numbers: their layout, their holes, and which holes are unusual."""
 
+import random
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pytest
 
-from bms_flows.invoices.series import NumberedInvoice, SeriesReport, judge_series, learn_series
+from bms_flows.invoices.series import SeriesReport, judge_series, learn_series
 from proofs.series_invoices import DIALECTS, LAST, LOSSES, lost_rows, numbered
 from tests.bms_flows.invoices.listed import Row, days
 
@@ -13,9 +15,16 @@ TODAY = LAST + timedelta(days=1)
 GAPLESS = sorted({*DIALECTS} - {"canceled drafts", "random"})
 
 
+class NumberedInvoice(NamedTuple):
+    reference: str
+    dated: date
+    listed: date
+
+
 def judged(invoices: list[NumberedInvoice], **given: Any) -> list[SeriesReport]:
     facts: dict[str, Any] = {"known": (), "unexplained": (), "unread": (), "today": TODAY}
-    found = (judge_series(each, **(facts | given)) for each in learn_series(invoices))
+    columns = pa.Table.from_pylist([each._asdict() for each in invoices])
+    found = (judge_series(each, **(facts | given)) for each in learn_series(columns))
     return [each for each in found if each]
 
 
@@ -131,3 +140,21 @@ def test_duplicates_and_disorder_are_counted() -> None:
 
 def test_a_series_of_a_few_days_is_not_judged() -> None:
     assert judged(daily([f"{n}" for n in range(100, 130) if n != 120])) == []
+
+
+def test_the_millions_of_numbers_between_random_numbers_are_not_listed() -> None:
+    draws = random.Random(1)
+    invoices = daily([f"A{number}" for number in sorted(draws.sample(range(3_000_000), 2_000))])
+    (series,) = learn_series(pa.Table.from_pylist([each._asdict() for each in invoices]))
+    assert series.gaps[0] == []
+    assert judged(invoices) == []
+
+
+def test_counters_of_more_digits_than_a_number_holds_are_left_out() -> None:
+    invoices = daily([f"{n}" for n in range(100, 200) if n != 150] + [f"{10**30}"])
+    assert missing(judged(invoices)) == {"150"}
+
+
+def test_special_characters_between_digits_are_texts() -> None:
+    invoices = daily([f".*(\n)[]\\^$|?+-é&#~ {n}😀" for n in range(100, 200) if n != 150])
+    assert missing(judged(invoices)) == {".*(\n)[]\\^$|?+-é&#~ 150😀"}
