@@ -22,15 +22,6 @@ SCOPES = sorted({endpoint.scope for endpoint in ENDPOINTS if endpoint.scope})
 
 
 @pytest.mark.usefixtures("connected")
-def test_the_client_uses_the_connection() -> None:
-    async def employees() -> int:
-        async with BmsHook().client() as client:
-            return len(await client.list_employees(id_entity=1, filter="ALL"))
-
-    assert asyncio.run(employees()) == 40
-
-
-@pytest.mark.usefixtures("connected")
 def test_a_token_is_masked_before_its_first_use() -> None:
     seen: list[str] = []
 

@@ -7,7 +7,6 @@ import pytest
 from bms.errors import NotFound
 from bms_provider.operators.arguments import BadArgument
 from bms_provider.operators.contacts import (
-    BmsCreateContactOperator,
     BmsListContactsOperator,
     BmsReadContactOperator,
 )
@@ -90,11 +89,3 @@ def test_one_contact_is_written_as_one_object(sandbox: Sandbox, data_root: Path)
 def test_reading_a_missing_contact_raises_not_found() -> None:
     with pytest.raises(NotFound):
         BmsReadContactOperator(task_id="read", id_contact=404_040, path="c.json").execute({})
-
-
-def test_creating_a_contact_returns_its_id_only(sandbox: Sandbox, data_root: Path) -> None:
-    data_root.mkdir()
-    (data_root / "body.json").write_text('{"first_name": "Zoé", "last_name": "Canari"}')
-    created = BmsCreateContactOperator(task_id="create", body_path="body.json").execute({})
-    [row] = [row for row in sandbox.rows("contacts") if row["last_name"] == "Canari"]
-    assert created == {"id": row["id"]}
