@@ -20,6 +20,7 @@ from bms_sandbox.app import sandbox_app
 from bms_sandbox.demo_invoices import PER_DAY_MAX, SHAPES, DemoInvoices
 from bms_sandbox.demo_records import LISTS
 from bms_sandbox.operations import OPERATIONS
+from bms_sandbox.serve import DEMO
 from bms_sandbox.service import Service, Settings
 from bms_sandbox.tokens import Credentials
 from bms_sandbox.transport import Listener, TransportProtocol
@@ -62,7 +63,6 @@ examples:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser. No option except --secret is confidential."""
-    env = os.environ.get
     options = argparse.ArgumentParser(
         prog="python -m bms_sandbox",
         description="Serve the described business management service over HTTP with generated data: "
@@ -73,70 +73,31 @@ def parser() -> argparse.ArgumentParser:
     add = options.add_argument
     add("--host", default="127.0.0.1", help="address to listen on [%(default)s]")
     add("--port", type=int, default=8090, help="port to listen on, 0: a free one [%(default)s]")
-    add(
-        "--ready-file",
-        type=Path,
-        help="file to write the URL to (atomically) when the server is ready",
-    )
-    add(
-        "--until-stdin-closes",
-        action="store_true",
-        help="stop when stdin is closed, that is, when the parent process ends",
-    )
-    add(
-        "--client-id",
-        default=env("BMS_SANDBOX_CLIENT_ID", "demo-client"),
-        help="or BMS_SANDBOX_CLIENT_ID [%(default)s]",
-    )
-    add(
-        "--application-id",
-        default=env("BMS_SANDBOX_APPLICATION_ID", "demo-application"),
-        help="or BMS_SANDBOX_APPLICATION_ID [%(default)s]",
-    )
-    add(
-        "--secret",
-        default=env("BMS_SANDBOX_SECRET", "demo-secret"),
-        help="prefer BMS_SANDBOX_SECRET, which process lists do not show [demo-secret]",
-    )
+    add("--ready-file", type=Path, help="file that holds the URL once the server is ready")
+    add("--until-stdin-closes", action="store_true", help="stop when the parent process ends")
+    for name in ("client_id", "application_id", "secret"):
+        variable = f"BMS_SANDBOX_{name.upper()}"
+        add(
+            f"--{name.replace('_', '-')}",
+            default=os.environ.get(variable, getattr(DEMO, name)),
+            help=f"or {variable}, which process lists do not show [{getattr(DEMO, name)}]",
+        )
     add("--dialect", action="append", default=[], metavar="NAME=VALUE", help="see below")
     add("--fault", action="append", default=[], metavar="FAULT", help="see below")
     add("--seed", type=int, default=1, help="seed of demo data and faults [%(default)s]")
     add("--today", metavar="DATE", help="start date (or date-time) of the clock instead of now")
     add("--frozen", action="store_true", help="stop the clock until a control request moves it")
     add("--entities", default="1,2", help="id_entity values, comma-separated [%(default)s]")
-    add(
-        "--invoices-per-day",
-        type=_per_day,
-        default=12,
-        help="invoices per working day [%(default)s]",
-    )
-    add(
-        "--flat",
-        action="store_true",
-        help="the same number of invoices every day, weekends included",
-    )
+    add("--invoices-per-day", type=_per_day, default=12, help="on a working day [%(default)s]")
+    add("--flat", action="store_true", help="as many invoices every day, weekends included")
     add("--month-end", action="store_true", help="all invoices of a month on its last day")
-    add(
-        "--shape",
-        choices=SHAPES,
-        default="usual",
-        help="values of each invoice, for benchmarks [%(default)s]",
-    )
+    add("--shape", choices=SHAPES, default="usual", help="filled fields of invoices [%(default)s]")
     add("--employees", type=int, default=40, help="per entity [%(default)s]")
     for name, demo in LISTS.items():
         add(f"--{name}", type=int, default=demo.size, help="[%(default)s]")
     add("--latency", type=float, default=0.0, help="delay of every request in seconds [0]")
-    add(
-        "--latency-jitter",
-        type=float,
-        default=0.0,
-        help="maximum random extra delay in seconds [0]",
-    )
-    add(
-        "--fast",
-        action="store_true",
-        help="for benchmarks: cache responses as bytes and freeze the clock",
-    )
+    add("--latency-jitter", type=float, default=0.0, help="at most so many random seconds more [0]")
+    add("--fast", action="store_true", help="for benchmarks: cache responses, and freeze the clock")
     return options
 
 
