@@ -1,6 +1,5 @@
 """Held days: stored and not published, then published unchanged once an operator accepts them."""
 
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,9 @@ from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
+from tests.bms_flows.conftest import Extract
 from tests.support.sql import fetch, scalar, scalars
 
-Extract = Callable[..., dict[str, Any]]
 MARCH = ("2026-03-01", "2026-03-31")
 
 

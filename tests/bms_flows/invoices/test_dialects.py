@@ -1,6 +1,5 @@
 """Every dialect of the service, with matching settings: byte-identical tables."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,10 +8,10 @@ from sqlalchemy import Engine
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.dialect import Dialect
 from bms_sandbox.serve import Sandbox
+from tests.bms_flows.conftest import Extract
 from tests.bms_flows.invoices.listed import table_hash
 from tests.support.sql import execute
 
-Extract = Callable[..., dict[str, Any]]
 DAYS = ("2026-03-10", "2026-03-20")
 
 READINGS: list[tuple[dict[str, Any], dict[str, Any]]] = [

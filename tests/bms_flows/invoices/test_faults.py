@@ -1,6 +1,5 @@
 """Every network fault: the same table, or a failure beyond the retry budget; each fault is triggered."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,10 +9,10 @@ from bms.errors import BmsError
 from bms_sandbox.faults import KINDS
 from bms_sandbox.serve import Sandbox
 from bms_sandbox.wrong_responses import BUGS, CORRUPTIONS
+from tests.bms_flows.conftest import Extract
 from tests.bms_flows.invoices.listed import table_hash
 from tests.support.sql import execute, scalar, scalars
 
-Extract = Callable[..., dict[str, Any]]
 DAYS = ("2026-03-10", "2026-03-20")
 
 READING: dict[str, dict[str, Any]] = {

@@ -1,6 +1,5 @@
 """Fields whose type or name the service changes: coerced, or held for review, never blanked."""
 
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,9 @@ from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_sandbox.serve import Sandbox
+from tests.bms_flows.conftest import Extract
 from tests.bms_flows.invoices.listed import table_hash
 
-Extract = Callable[..., dict[str, Any]]
 MARCH = ("2026-03-01", "2026-03-31")
 OTHER_TYPES = "canceled=bit,sent=number,id_client=text,id_account_manager=text"
 

@@ -1,17 +1,14 @@
 """A service that silently gives wrong rows: each kind is held against the real flow over HTTP."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from sqlalchemy import Engine
 
 from bms_flows.runtime.checks import LoadHeld
 from bms_sandbox.serve import Sandbox
+from tests.bms_flows.conftest import Extract
 from tests.bms_flows.invoices.listed import table_hash
 from tests.support.sql import scalar
 
-Extract = Callable[..., dict[str, Any]]
 WEEKS = ("2026-01-05", "2026-03-15")
 """Ten weeks, from Monday to Sunday."""
 

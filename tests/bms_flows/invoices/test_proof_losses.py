@@ -1,6 +1,5 @@
 """Losses in days that were never loaded: compared with the usual count of the weekday."""
 
-from collections.abc import Callable
 from datetime import date
 from typing import Any
 
@@ -9,8 +8,8 @@ from sqlalchemy import Engine, text
 
 from bms_flows.runtime.checks import LoadHeld
 from bms_sandbox.serve import Sandbox
+from tests.bms_flows.conftest import Extract
 
-Extract = Callable[..., dict[str, Any]]
 TEN_WEEKS = ("2026-01-04", "2026-03-14")
 MONDAY = "2026-03-16"
 

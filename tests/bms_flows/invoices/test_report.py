@@ -16,6 +16,7 @@ from bms_flows.invoices import report
 from bms_flows.runtime import excel_csv
 from bms_flows.runtime.step_log import AMOUNTS, CurrencyTotal
 from bms_sandbox.serve import Sandbox
+from tests.bms_flows.conftest import Extract
 from tests.support.excel import formulas, opened
 
 
@@ -31,8 +32,6 @@ def test_the_totals_are_numbers_in_french_excel_and_nothing_in_them_runs(tmp_pat
     days = ["2026-01-01", "2026-01-31"]
     assert euros == ["1", *days, "EUR", "2", *["-1234,5"] * len(AMOUNTS)]
 
-
-Extract = Callable[..., dict[str, Any]]
 
 DAY = date(2026, 3, 3)
 FORMULA = "=HYPERLINK(\"http://x\");x,=cmd|' /C calc'!A0"

@@ -1,6 +1,5 @@
 """Extraction of a unit, over real HTTP into a real PostgreSQL, compared with the sandbox's ground truth."""
 
-from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -14,10 +13,10 @@ from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import run_summary
 from bms_warehouse.tables import client_invoice, client_invoice_version, quarantine, step_run
+from tests.bms_flows.conftest import Extract
 from tests.bms_flows.invoices.listed import Company, invoice, table_hash
 from tests.support.sql import fetch, scalar, scalars
 
-Extract = Callable[..., dict[str, Any]]
 MARCH = ("2026-03-01", "2026-03-31")
 COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "missing")
 

@@ -1,8 +1,6 @@
 """The watermark: days that were over when they were read, by the service's clock zone."""
 
-from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
 
 import pytest
 from sqlalchemy import Engine, select
@@ -12,10 +10,9 @@ from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.tables import client_invoice_day
+from tests.bms_flows.conftest import Extract
 from tests.support.days import today
 from tests.support.sql import scalar
-
-Extract = Callable[..., dict[str, Any]]
 
 
 def read_days(warehouse: Engine) -> list[date]:
