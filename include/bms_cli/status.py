@@ -1,6 +1,7 @@
 """Commands on the state of all flows: `status`, and `health` for cron."""
 
 import os
+from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -90,8 +91,7 @@ def _show(report: Mapping[str, Any], settings: FlowSettings) -> None:
     flows: Mapping[str, Any] = report["flows"]
     never = [name for name, each in flows.items() if each["state"] == "never_ran"]
     show_table(
-        f"Health: {report['state']}, {len(flows) - len(never)} of {len(flows)} flows have run, "
-        f"{_local(report['at'], links)}",
+        f"Health: {_counted(flows)}, {_local(report['at'], links)}",
         ("Flow", "State", "Age", "Limit", "Last complete load", "Last run"),
         [
             (
@@ -125,6 +125,16 @@ def _show(report: Mapping[str, Any], settings: FlowSettings) -> None:
             " for longer than its limit. Unpause the DAGs that you use with `airflow dags unpause <DAG id>`,"
             " and switch the target of the others off in BMS_FRESH_HOURS."
         )
+
+
+def _counted(flows: Mapping[str, Any]) -> str:
+    """Return how many flows are healthy, need an action and never ran."""
+    states = Counter(
+        {"fresh": "healthy", "never_ran": "never ran"}.get(each["state"], "need an action")
+        for each in flows.values()
+    )
+    order = ("healthy", "need an action", "never ran")
+    return ", ".join(f"{states[name]} {name}" for name in order if states[name])
 
 
 def _run(run: Mapping[str, Any] | None, links: "Links") -> str:

@@ -1,4 +1,4 @@
-"""The contract probe and the self-audit on a real Airflow: stored results, no writes to the service."""
+"""The contract probe and the audit on a real Airflow: stored results, no writes to the service."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

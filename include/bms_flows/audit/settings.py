@@ -1,4 +1,4 @@
-"""Settings of the self-audit."""
+"""Settings of the audit."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from bms_flows.runtime.settings import Constant, Count, FlowSettings
 
 @dataclass(frozen=True, kw_only=True)
 class AuditSettings(FlowSettings):
-    """Settings of the self-audit, in addition to those of all flows."""
+    """Settings of the audit, in addition to those of all flows."""
 
     audit_requests: Count = 150
     """Maximum number of requests per audit; days and lists that they do not cover are `not_checked`."""

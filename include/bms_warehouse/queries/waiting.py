@@ -105,7 +105,7 @@ def differences(connection: Connection, resources: Sequence[str], limit: int) ->
 
 
 def cycle(connection: Connection, resources: Sequence[str]) -> list[RowMapping]:
-    """Return the length of the self-audit's cycle per resource, in days."""
+    """Return the length of the audit's cycle per resource, in days."""
     statement = """
         select key as resource, cast(value->>'days' as integer) as days,
             cast(value->>'total' as integer) as total, value->>'unit' as unit

@@ -72,7 +72,7 @@ reconciliation = Table(
     one_of(RECONCILIATION_STATES),
     CheckConstraint("(state = 'reconciled') = (cardinality(reasons) = 0)", name="reasons"),
     Index("ix_reconciliation_state_day", "state", "day"),
-    comment="Result of the self-audit for each day or list.",
+    comment="Result of the audit for each day or list.",
 )
 
 contract = Table(

@@ -1,4 +1,4 @@
-"""Findings of the self-audit."""
+"""Findings of the audit."""
 
 import asyncio
 from collections.abc import Sequence

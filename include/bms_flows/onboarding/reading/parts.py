@@ -160,7 +160,7 @@ class StringsPart(TextHandler):
         self._spoken = False
 
     def start(self, name: str, attributes: Attributes) -> None:
-        """Begin a text, or a run of it; how it is spoken is passed over."""
+        """Begin a text, or a run of it; ignore phonetic text."""
         if name == "si":
             self._begin()
             if len(self.found) >= self.limits.cells:

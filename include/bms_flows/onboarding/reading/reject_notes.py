@@ -36,7 +36,7 @@ def write_remarks(proven: Mapping[str, str]) -> str:
 
 
 def read_remarks(hints: Iterable[str]) -> dict[str, str]:
-    """Return what a file's `_hint` cells carry; what they carry both ways proves nothing."""
+    """Return what the `_hint` cells of a file prove for each field; ignore fields with contradictory remarks."""
     found: dict[str, set[str]] = {}
     for hint in hints:
         for field, written in _REMARK.findall(hint):

@@ -39,7 +39,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class FileFormat:
-    """How a file is written, so that it can be answered in kind.
+    """Format of a file, in which its reject file is written.
 
     `headers` are the header cells as written, `columns` the field of each, None for a column that
     is passed over; `texts` are the fields that hold texts, `labels` the

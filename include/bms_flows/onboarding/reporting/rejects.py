@@ -14,8 +14,16 @@ from bms_flows.onboarding.faults import Fault, with_column
 from bms_flows.onboarding.reading import reject_notes, tokens
 from bms_flows.onboarding.reading.cells import MISSING, shown
 from bms_flows.onboarding.reading.encoding import decode
-from bms_flows.onboarding.reading.parts import TEXT, Layout, RawCell, RawRow
+from bms_flows.onboarding.reading.parts import (
+    GENERAL,
+    TEXT,
+    ColumnLayout,
+    Layout,
+    RawCell,
+    RawRow,
+)
 from bms_flows.onboarding.reading.sheet import (
+    HINT,
     ORIGINAL,
     REPORT_COLUMNS,
     FileFormat,
@@ -29,6 +37,16 @@ from bms_flows.runtime.settings import Language
 
 SURPLUS: Final = "#EN TROP"
 """The text of a workbook for empty surplus cells of a CSV row, until a user deletes it."""
+
+_WIDTHS: Final = {
+    "_line": 6,
+    "_field": 18,
+    "_reason_fr": 50,
+    "_reason_en": 40,
+    HINT: 50,
+    ORIGINAL: 18,
+}
+"""Widths of the added columns, in characters."""
 
 Faults = Mapping[int, Sequence[Fault]]
 
@@ -60,7 +78,7 @@ def reject_files(
         _, declaration = tokens.declared(text)
         rows = list(made.csv_rows(text[len(declaration) :]))
         as_csv = declaration + "".join(map(made.csv_line, rows))
-        as_texts = xlsx_file("rejected", map(made.text_row, rows), ALL_TEXT)
+        as_texts = xlsx_file("rejected", map(made.text_row, rows), made.text_columns())
         return {".csv": encoding.encode(as_csv), ".xlsx": as_texts}
     rows_of_faults = (
         made.report_cells(fault.line, [fault]) for each in faults.values() for fault in each
@@ -146,6 +164,19 @@ class _RejectFile:
             return raw
         return '"{}"'.format(escaped.replace('"', '""')) if '"' in raw else escaped
 
+    def text_columns(self) -> list[ColumnLayout]:
+        """Return the layout of a workbook of text cells."""
+        first = len(self.kept)
+        (every,) = ALL_TEXT
+        dropped = [replace(every, last=first - 1)] * (first > 0)
+        rest = replace(every, first=first + len(REPORT_COLUMNS))
+        return [*dropped, *self._report_columns(code=every.code), rest]
+
+    def _report_columns(self, code: str = GENERAL) -> list[ColumnLayout]:
+        """Return the layout of the added columns, wide enough for their sentences."""
+        places = enumerate(REPORT_COLUMNS, len(self.kept))
+        return [ColumnLayout(place, place, _WIDTHS.get(name), code=code) for place, name in places]
+
     def text_row(self, row: _Rejected) -> SheetRow:
         """Return a row of text cells for a workbook."""
         added = [text(each, TEXT) for each in row.added]
@@ -169,6 +200,7 @@ class _RejectFile:
         lines = self._sheet_rows(book, chain([first], rows))
         layouts = [(place, layout.column(column)) for place, column in enumerate(self.kept)]
         columns = [replace(each, first=place, last=place) for place, each in layouts if each]
+        columns += self._report_columns()
         return xlsx_file(self.form.sheet, lines, columns, date1904=book.date1904)
 
     def _sheet_rows(self, book: Book, rows: Iterable[RawRow]) -> Iterator[SheetRow]:

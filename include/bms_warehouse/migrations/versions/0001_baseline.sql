@@ -335,7 +335,7 @@ create table bms.alarm ( -- Alarms; each subject has at most one open alarm.
 );
 create unique index uq_alarm_subject_open on bms.alarm (subject) where recovered_at is null;
 
-create table bms.reconciliation ( -- Result of the self-audit for each day or list.
+create table bms.reconciliation ( -- Result of the audit for each day or list.
     resource text not null, -- Table of the compared rows.
     id_entity bigint not null, -- Entity; 0 if the resource has none.
     day date not null, -- Day of the invoices; for a list, day of the audit.

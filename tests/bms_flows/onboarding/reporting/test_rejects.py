@@ -285,3 +285,19 @@ def test_a_text_that_looks_like_a_formula_stays_a_text_in_a_workbook() -> None:
     cell = again.worksheets[0]["A2"]
     assert (cell.value, cell.data_type) == ("=HYPERLINK(1)", "s")
     assert cell.quotePrefix  # it stays a text when a user edits it
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
+def test_sentences_fit_their_columns_in_a_workbook(name: str) -> None:
+    content = "Nom;Entité\r\nDupré;un\r\n".encode()
+    if name.endswith(".xlsx"):
+        book = openpyxl.Workbook()
+        for line in content.decode().split("\r\n")[:2]:
+            book.active.append(line.split(";"))  # type: ignore[union-attr]
+        stream = io.BytesIO()
+        book.save(stream)
+        content = stream.getvalue()
+    sheet = openpyxl.load_workbook(io.BytesIO(rejected(content, name, ".xlsx"))).active
+    assert sheet is not None
+    widths = {cell.value: sheet.column_dimensions[cell.column_letter].width for cell in sheet[1]}
+    assert widths["_reason_fr"] > 3 * widths["_line"]
