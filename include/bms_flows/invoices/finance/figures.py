@@ -6,10 +6,11 @@ from decimal import Decimal, localcontext
 from typing import Any, Final
 
 import pandas as pd
+import pyarrow as pa
 from sqlalchemy import Connection, text
 
 from bms_flows.invoices.finance.moments import Moment
-from bms_flows.invoices.series import NumberedInvoice, judge_series, learn_series
+from bms_flows.invoices.series import judge_series, learn_series
 from bms_flows.runtime.step_log import EXACT
 
 AGES: Final = ("not_due", "days_1_to_30", "days_31_to_60", "days_61_to_90", "over_90_days")
@@ -92,7 +93,8 @@ def _lacking(connection: Connection, moment: Moment) -> Iterator[tuple[Any, ...]
     """Yield the numbers that the series known on a past day lack; the warehouse stores today's alone."""
     given = {"until": moment.until, "first": moment.day - SERIES_DAYS, "last": moment.day}
     for entity, references, dates, days, unread in connection.execute(_NUMBERED, given):
-        invoices = map(NumberedInvoice, references, dates, days)
+        columns = [pa.array(references), pa.array(dates, pa.date32()), pa.array(days, pa.date32())]
+        invoices = pa.table(columns, ["reference", "dated", "listed"])
         for series in learn_series(invoices):
             judged = judge_series(
                 series, known={*references}, unexplained=(), unread=unread, today=moment.day
