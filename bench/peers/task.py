@@ -40,6 +40,8 @@ class Task:
     in_flight: int
     window: int = 7
     page_size: int = 100
+    variant: str = ""
+    """Way of loading, for peers with several."""
 
     @property
     def table(self) -> str:
@@ -96,6 +98,7 @@ def given() -> Task:
     options.add_argument("--window", type=int, default=7)
     options.add_argument("--page-size", type=int, default=100)
     options.add_argument("--in-flight", type=int, default=16)
+    options.add_argument("--variant", default="")
     return Task(**vars(options.parse_args()))
 
 

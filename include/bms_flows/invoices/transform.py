@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -99,16 +100,13 @@ class Transform:
         self.totals.add(rows, window)
         self._collect_code_names(rows)
         differs, new = self._compare(rows, window)
-        differing = rows.filter(differs)
-        self.amounts_differ += differing.filter(amounts_differ(differing))[
-            "_counted_day"
-        ].to_pylist()
-        self.rows.add(window, rows, differing, new.filter(differs), read.records)
+        differing, new = _where(differs, rows), _where(differs, new)
+        days = differing["_counted_day"].filter(amounts_differ(differing))
+        self.amounts_differ += days.to_pylist()
+        self.rows.add(window, rows, differing, new, read.records)
         return TransformedResponse(
             rows.drop_columns("_counted_day"),
-            loads.copy_buffer(
-                differing.drop_columns("_counted_day"), new=pc.all(new.filter(differs)).as_py()
-            ),
+            loads.copy_buffer(differing.drop_columns("_counted_day"), new=pc.all(new).as_py()),
         )
 
     def add_moved(self, response: Response) -> loads.CopyBuffer:
@@ -247,6 +245,11 @@ class Transform:
             return
         self.counts.quarantined += 1
         self.invalid_rows.append(row)
+
+
+def _where(chosen: pa.Array, rows: Any) -> Any:
+    """Return the chosen rows of a table or array; a filter would copy it even if it keeps every row."""
+    return rows.filter(chosen) if chosen.false_count else rows
 
 
 def counted_days(days: pa.ChunkedArray, window: Window) -> pa.ChunkedArray:

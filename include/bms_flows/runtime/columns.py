@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -28,6 +29,7 @@ LOCAL = r"^[12]\d{3}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?$"
 ZONED = LOCAL.replace("$", r"(Z|[+-]\d\d:\d\d)$")
 """Date-times that Arrow parses with the same result as `parse_datetime`."""
 
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 ArrayOf = Callable[[Values], pa.Array]
 
 
@@ -97,27 +99,30 @@ def row_hashes(rows: pa.Table, names: Sequence[str]) -> pa.Array:
         null_handling="replace",
         null_replacement="",
     )
-    not_null = [each.is_valid().cast(pa.uint8()).to_numpy()[:, np.newaxis] for each in texts]
-    fixed = np.hstack([np.empty((rows.num_rows, 0), np.uint8), *not_null, *others])
-    width, content = fixed.shape[1], fixed.tobytes()
-    digests = [
-        content_digest(text + content[position * width : (position + 1) * width])
-        for position, text in enumerate(joined.cast(pa.binary()).to_pylist())
-    ]
-    return pa.array(digests, pa.binary())
+    not_null = [_marks(each) for each in texts]
+    fixed = np.hstack([*not_null, *chain.from_iterable(others)])
+    rest = fixed.view(f"V{fixed.shape[1]}").ravel().tolist()
+    contents = map(bytes.__add__, joined.cast(pa.binary()).to_pylist(), rest)
+    return pa.array(map(content_digest, contents), pa.binary())
 
 
-def _fixed_width(array: pa.Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def _fixed_width(array: pa.Array) -> tuple[Bytes, Bytes]:
     """Return the bytes of each value, and one that marks it as not null; zeros for null."""
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.uint8())
     size, count = array.type.bit_width // 8, len(array)
     content = np.frombuffer(array.buffers()[1] or b"", np.uint8)
     values = content[array.offset * size : (array.offset + count) * size].reshape(count, size)
+    valid = _marks(array)
+    return (values * valid if array.null_count else values), valid
+
+
+def _marks(array: pa.Array) -> Bytes:
+    """Return 1 for each value, 0 for null."""
     if not array.null_count:
-        return np.hstack([values, np.ones((count, 1), np.uint8)])
-    valid = array.is_valid().cast(pa.uint8()).to_numpy().reshape(count, 1)
-    return np.hstack([values * valid, valid])
+        return np.ones((len(array), 1), np.uint8)
+    marks: Bytes = array.is_valid().cast(pa.uint8()).to_numpy()[:, np.newaxis]
+    return marks
 
 
 def _arrays(
@@ -130,7 +135,7 @@ def _arrays(
     arrays: dict[str, pa.Array] = {}
     failed: dict[int, InvalidCell] = {}
     for column in columns:
-        array_of, code = _reader(column, zone)
+        array_of, code = _reader(type(column.type), zone)
         if column.name in constants:
             one = array_of([constants[column.name]])[0]
             arrays[column.name] = pa.repeat(one, count)
@@ -155,8 +160,9 @@ def _columns(records: Sequence[Record]) -> dict[str, list[Any]]:
     return dict(zip(names, columns, strict=True))
 
 
-def _reader(column: Column[Any], zone: str) -> tuple[ArrayOf, str]:
-    """Return the function that converts values into a column's array, and its failures' code."""
+@cache
+def _reader(kind: type, zone: str) -> tuple[ArrayOf, str]:
+    """Return the function that converts values into an array of a column's type, and its failures' code."""
     readers: dict[type, tuple[ArrayOf, str]] = {
         BigInteger: (_exact(pa.int64()), "bad_integer"),
         Integer: (_exact(pa.int64()), "bad_integer"),
@@ -167,7 +173,7 @@ def _reader(column: Column[Any], zone: str) -> tuple[ArrayOf, str]:
         JSONB: (lambda values: _texts([_json(value) for value in values]), "bad_json"),
         Text: (_texts, "bad_text"),
     }
-    return readers[type(column.type)]
+    return readers[kind]
 
 
 def _exact(type_: pa.DataType) -> ArrayOf:
