@@ -2,7 +2,7 @@
 
 from bench.comparison_report import CEILING, FIRST, OURS, Case, Measure, Peer, table
 
-PEER = Peer("another", "dlt", "dlt_pipeline")
+PEER = Peer("another", "dlt", "dlt_pipeline", "arrow")
 CASE = Case("invoices", "filled", 7, 0.02)
 
 
