@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from bms_cli import alarms, dag_files, data, status, why
+from bms_cli import alarms, dag_files, data, doctor, status, why
 from bms_cli.output import UNKNOWN, show, show_error
 from bms_flows.runtime.settings import InvalidSetting
 
@@ -21,6 +21,7 @@ app = typer.Typer(
 alarm = typer.Typer(no_args_is_help=True, help="Commands on one alarm.")
 for command in (
     status.status,
+    doctor.doctor,
     status.health,
     data.migrate,
     alarms.accept_invalid,

@@ -41,7 +41,7 @@ def migrate(
 def rebuild(url: Url, data_root: DataRoot, as_json: Json = False) -> None:
     """Reload the invoice tables from the stored responses, in one transaction.
 
-    Exits with 1 and changes nothing if responses are missing or damaged, or the warehouse does not answer.
+    Exits with 1 and changes nothing if responses are missing or damaged.
     """
     from rich.console import Console
     from rich.progress import Progress
@@ -86,8 +86,8 @@ def erase(
 ) -> None:
     """Find the data of one record in warehouse and files, and erase it with --for-good.
 
-    Delete the record in the service first; otherwise the next sync stores it again. Exits with 1 if the
-    warehouse does not answer or a sync of the resource runs, and with 3 if nothing was found.
+    Delete the record in the service first; otherwise the next sync stores it again. Exits with 1 if a
+    sync of the resource runs, and with 3 if nothing was found.
     """
     from bms_flows.mirror.resources import MIRRORED
     from bms_flows.privacy import erase as erasure

@@ -10,7 +10,7 @@ from rich.table import Table
 WELL: Final = 0
 """Done, or everything is well."""
 FAILED: Final = 1
-"""Something needs an action, or the command was refused and changed nothing more than it says."""
+"""Something needs an action, or the command was refused and changed only what it states."""
 UNKNOWN: Final = 2
 """No answer: an invalid option or setting, no access to the warehouse, or something not checked."""
 NOTHING_FOUND: Final = 3

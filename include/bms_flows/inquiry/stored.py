@@ -55,7 +55,7 @@ def invoice(root: UPath, details: Mapping[str, Any], row: Mapping[str, Any]) -> 
             )
         ).get(row["id_invoice"])
         if missing and found is None:
-            return request, "it lacks the invoice, as the row says"
+            return request, "it lacks the invoice, as the row states"
         if found is not None:
             return request, EQUAL if found == bytes(row["_row_hash"]) else DIFFERS
     return "", GONE
@@ -169,7 +169,7 @@ def _record(
 
 
 def _bodies(content: bytes) -> Iterator[bytes]:
-    """Yield the responses of a file; each may have line breaks of its own."""
+    """Yield the responses of a file; each may contain line breaks."""
     waiting = b""
     for line in content.splitlines():
         waiting += line + b"\n"

@@ -60,7 +60,7 @@ RETIRED: Final = {
 """Variables of earlier versions, and what replaces them; constants are added."""
 
 ELSEWHERE: Final = re.compile(
-    r"BMS_(DATA_ROOT|LOCAL_DIR|PROVE|STACK|TASK_SLOTS|WAREHOUSE_\w+|(REQUIRE|SANDBOX|STACK|TEST)_\w+)"
+    r"BMS_(AIRFLOW_(USER|PASSWORD)|DATA_ROOT|LOCAL_DIR|PROVE|STACK|TASK_SLOTS|WAREHOUSE_\w+|(REQUIRE|SANDBOX|STACK|TEST)_\w+)"
 )
 """Variables that are no field of a settings class."""
 

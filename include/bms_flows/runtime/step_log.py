@@ -1,9 +1,11 @@
 """Step log: each step of a run records its start and its outcome in `bms.step_run`."""
 
+import importlib.metadata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Context, Decimal, Inexact
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Engine, delete, insert, literal, select, update
@@ -103,6 +105,15 @@ class RowCounts:
         return self.rows_read == self.inserted + self.changed + self.unchanged + self.quarantined
 
 
+@cache
+def own_version() -> str | None:
+    """Return the version of the project that this process runs; None if it is not installed."""
+    try:
+        return importlib.metadata.version("bms-airflow")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
 def begin(engine: Engine, step: Step) -> int:
     """Record `step` as running and return its id; mark an unfinished earlier attempt as failed."""
     same = (
@@ -133,6 +144,7 @@ def begin(engine: Engine, step: Step) -> int:
                 id_entity=step.id_entity,
                 window_start=step.window_start,
                 window_end=step.window_end,
+                version=own_version(),
                 state="running",
                 started_at=now,
             )
@@ -150,7 +162,7 @@ def begin_held(connection: Connection, step_run_id: int, last_day: date) -> int:
     copied = [
         step_run.c[name]
         for name in (
-            *("flow", "dag_run_id", "step", "id_entity"),
+            *("flow", "dag_run_id", "step", "id_entity", "version"),
             *("window_start", "window_end", "started_at"),
         )
     ]

@@ -35,6 +35,7 @@ step_run = Table(
         latency_p95_ms float? -- 95th percentile of the response time, milliseconds.
         held_by bigint? -- Step run that read these days and held them for review; null for any
             other step.
+        version text? -- Version of the project that ran the step; null if not installed.
         details json? -- Details of this kind of step.
         started_at time -- Start.
         finished_at time? -- End; null while running.

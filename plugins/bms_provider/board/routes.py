@@ -48,6 +48,7 @@ RUNBOOK = {
     "Alarms": texts.ALARMS,
     "Errors of tasks": texts.ERRORS_OF_TASKS,
     "Upgrades and alarms": texts.RUNBOOK["situations"],
+    "Findings of bms doctor": texts.RUNBOOK["doctor"],
     "Failed checks of invoices": texts.VIOLATIONS,
     "Failed checks of lists": texts.RUNBOOK["lists"],
     "Findings of the audit": texts.AUDIT_REASONS,

@@ -297,4 +297,4 @@ def test_the_command_erases_only_with_for_good(
     assert CANARY in everything(warehouse, tmp_path)
     assert main(["erase", *given, "--for-good"]) == 0
     assert CANARY not in everything(warehouse, tmp_path)
-    assert main(["erase", *given[:2], "--url", "postgresql:///none?host=/nowhere", *given[4:]]) == 1
+    assert main(["erase", *given[:2], "--url", "postgresql:///none?host=/nowhere", *given[4:]]) == 2

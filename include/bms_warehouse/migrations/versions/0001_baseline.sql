@@ -32,6 +32,7 @@ create table bms.step_run ( -- Steps of DAG runs: window, counts, requests and o
     latency_p50_ms double precision, -- Median response time, milliseconds.
     latency_p95_ms double precision, -- 95th percentile of the response time, milliseconds.
     held_by bigint, -- Step run that read these days and held them for review; null for any other step.
+    version text, -- Version of the project that ran the step; null if not installed.
     details jsonb, -- Details of this kind of step.
     started_at timestamptz not null, -- Start.
     finished_at timestamptz, -- End; null while running.

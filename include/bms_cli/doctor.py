@@ -1,0 +1,47 @@
+"""The command `bms doctor`: faults of warehouse, disk, service, Airflow and settings, with remedies."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from bms_cli.options import DataRoot, Json, Url
+from bms_cli.output import FAILED, UNKNOWN, WELL, show, show_json
+from bms_cli.warehouse import connect
+
+
+def doctor(
+    url: Url,
+    data_root: DataRoot,
+    free_gb: Annotated[
+        float, typer.Option(min=0, help="Room that both disks should have, in GB.")
+    ] = 2.0,
+    as_json: Json = False,
+) -> None:
+    """Name the faults that stop the flows or will, each with its remedy.
+
+    Airflow's state is read over its REST API at BMS_AIRFLOW_URL, as the user BMS_AIRFLOW_USER with
+    BMS_AIRFLOW_PASSWORD; the service with the connection in AIRFLOW_CONN_BMS_DEFAULT, or by Airflow's own
+    test. Exits with 0 if nothing was found, 1 if something was, and 2 if nothing was found but something
+    could not be checked.
+    """
+    from bms_flows.doctor.checks import every_check
+    from bms_flows.doctor.finding import run
+    from bms_flows.runtime import storage
+
+    engine, environment = connect(url), dict(os.environ)
+    try:
+        root = storage.data_root(data_root)
+        report = run(every_check(engine, root, environment, int(free_gb * 1e9)))
+    finally:
+        engine.dispose()
+    if as_json:
+        show_json(report.as_dict())
+    for each in [] if as_json else report.findings:
+        show(f"{each.code} ({each.section.severity}): {each.detail}")
+        show(f"  {each.section.meaning}\n  What to do: {each.section.do}")
+    for name, why in [] if as_json else report.unchecked.items():
+        show(f"{name}: not checked: {why}.")
+    if not as_json:
+        show(f"Checked: {', '.join(report.checked)}. Findings: {len(report.findings)}.")
+    raise typer.Exit(FAILED if report.findings else UNKNOWN if report.unchecked else WELL)

@@ -1,0 +1,1 @@
+"""Checks of `bms doctor`: what stops the flows, or will, each finding with its remedy."""

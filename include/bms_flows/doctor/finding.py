@@ -1,0 +1,64 @@
+"""Findings of the doctor, and what could not be checked."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bms_flows.texts import SECTIONS, Section
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A fault: its code in the runbook, and what was observed."""
+
+    code: str
+    detail: str
+
+    @property
+    def section(self) -> Section:
+        """The section of the runbook."""
+        return SECTIONS[self.code]
+
+
+Check = Callable[[], Iterable[Finding]]
+
+
+class NotChecked(Exception):
+    """A check is impossible from here; the text says what it would need."""
+
+
+@dataclass
+class Report:
+    """What the checks found."""
+
+    findings: list[Finding] = field(default_factory=list)
+    unchecked: dict[str, str] = field(default_factory=dict)
+    """Why a check was impossible, by its name."""
+    checked: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report ready for JSON."""
+        findings = [
+            {
+                "code": each.code,
+                "detail": each.detail,
+                "severity": each.section.severity,
+                "meaning": each.section.meaning,
+                "remedy": each.section.do,
+            }
+            for each in self.findings
+        ]
+        return {"findings": findings, "not_checked": self.unchecked, "checked": self.checked}
+
+
+def run(checks: Mapping[str, Check]) -> Report:
+    """Run the checks by name, in their order."""
+    report = Report()
+    for name, check in checks.items():
+        try:
+            report.findings += check()
+        except NotChecked as error:
+            report.unchecked[name] = str(error)
+        else:
+            report.checked.append(name)
+    return report

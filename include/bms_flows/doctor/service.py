@@ -1,0 +1,134 @@
+"""Checks of the service: connection, credentials, scopes, identity, clock."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+from urllib.error import HTTPError
+from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.request import Request, urlopen
+
+import msgspec
+from sqlalchemy import Connection
+
+from bms.client import Client
+from bms.errors import BmsError, InvalidTlsFile, TokenRefused
+from bms.settings import ClientSettings
+from bms.sync_client import SyncClient
+from bms_flows.doctor.finding import Finding, NotChecked
+from bms_flows.runtime.service_identity import ServiceIdentity, current
+
+VARIABLE: Final = "AIRFLOW_CONN_BMS_DEFAULT"
+TIMEOUT_S: Final = 10.0
+CLOCK_S: Final = 30.0
+"""Seconds; a Date header is exact to one second, and a gateway may store it for some."""
+
+
+class Invalid(ValueError):
+    """The connection is invalid; the text names the field, never its value."""
+
+
+def client_settings(environment: Mapping[str, str]) -> ClientSettings:
+    """Return the settings of the connection in the environment; raise `NotChecked` or `Invalid`."""
+    given = environment.get(VARIABLE)
+    if not given:
+        raise NotChecked(
+            f"the secret of the connection is not readable from here: run the command with {VARIABLE},"
+            " or on a deployment where Airflow allows the test of a connection"
+        )
+    connection = _json(given) if given.lstrip().startswith("{") else _uri(given)
+    extras = connection.get("extra") or {}
+    if isinstance(extras, str):
+        extras = json.loads(extras)
+    names = {each.name for each in fields(ClientSettings)}
+    host = str(connection.get("host") or "")
+    host = host if "://" in host else f"https://{host}"
+    if connection.get("port") and urlsplit(host).port is None:
+        parts = urlsplit(host)
+        host = parts._replace(netloc=f"{parts.netloc}:{connection['port']}").geturl()
+    values = {
+        "base_url": host,
+        "client_id": connection.get("login"),
+        "secret": connection.get("password"),
+        **{
+            name: value
+            for name, value in extras.items()
+            if name in names and value not in (None, "")
+        },
+    }
+    for name in ("client_id", "secret", "application_id"):
+        if not values.get(name):
+            raise Invalid(f"{name} is empty")
+    try:
+        return msgspec.convert(values, ClientSettings, strict=False)
+    except (ValueError, TypeError) as error:
+        raise Invalid(f"a field is invalid ({type(error).__name__})") from None
+
+
+def _json(given: str) -> dict[str, Any]:
+    try:
+        found = json.loads(given)
+    except ValueError:
+        raise Invalid(f"{VARIABLE} is no JSON object") from None
+    return dict(found)
+
+
+def _uri(given: str) -> dict[str, Any]:
+    parts = urlsplit(given)
+    extras = dict(parse_qsl(parts.query))
+    return {
+        "host": unquote(parts.hostname or ""),
+        "port": parts.port,
+        "login": unquote(parts.username or ""),
+        "password": unquote(parts.password or ""),
+        "extra": extras.get("__extra__") or extras,
+    }
+
+
+def access(settings: ClientSettings) -> Iterator[Finding]:
+    """Yield why no token is issued, or the scopes that it lacks."""
+    try:
+        with SyncClient(Client(replace(settings, attempts=1, timeout=TIMEOUT_S))) as client:
+            found = client.access()
+    except TokenRefused as error:
+        yield Finding("TokenRefused", str(error))
+    except InvalidTlsFile as error:
+        yield Finding("connection_invalid", f"{error.setting} {error.problem}.")
+    except BmsError as error:
+        yield Finding("service_unreachable", str(error))
+    else:
+        if missing := found.missing():
+            yield Finding("MissingScope", f"The token lacks {', '.join(missing)}.")
+
+
+def identity(connection: Connection, settings: ClientSettings) -> Iterator[Finding]:
+    """Yield a connection to another service than the one that fills the warehouse."""
+    stored = current(connection)
+    given = ServiceIdentity.of(settings.base_url, settings.application_id)
+    if stored and stored != given:
+        differs = "another host" if stored.host != given.host else "another application id"
+        yield Finding(
+            "ServiceMismatch",
+            f"The warehouse is filled from {stored.host}; the connection has {differs}.",
+        )
+
+
+def clocks(settings: ClientSettings) -> Iterator[Finding]:
+    """Yield a difference between this machine's clock and the service's, by its Date header."""
+    if settings.verify is not True or settings.cert or settings.proxies:
+        raise NotChecked("the clock is read without the connection's certificates and proxies")
+    try:
+        with urlopen(Request(settings.base_url, method="HEAD"), timeout=10) as answer:  # noqa: S310 - http or https
+            header = answer.headers.get("Date")
+    except HTTPError as error:
+        header = error.headers.get("Date")
+        error.close()
+    except OSError:
+        return  # `access` names the cause
+    if not header:
+        raise NotChecked("the service sends no Date header")
+    skew = abs((datetime.now(UTC) - parsedate_to_datetime(header)).total_seconds())
+    if skew > CLOCK_S:
+        yield Finding("clock_skew", f"This machine and the service differ by {skew:.0f} s.")

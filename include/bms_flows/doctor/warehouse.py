@@ -1,0 +1,145 @@
+"""Checks of the warehouse: connection, version, schema, rights, disk, clock, versions of processes."""
+
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, Engine, text
+
+from bms_flows.doctor.finding import Finding
+from bms_flows.runtime.step_log import own_version
+from bms_warehouse import migration
+from bms_warehouse.database import clock
+from bms_warehouse.errors import EncodingUnsupported, PoolerFound, WarehouseError
+from bms_warehouse.tables import METADATA, PRIVATE_METADATA
+
+OLDEST: Final = 14
+CLOCK_S: Final = 5.0
+PROBE_MB: Final = 64
+"""Room that a database on another machine must have."""
+DISK_FULL: Final = "53100"
+
+
+def connection(engine: Engine) -> Iterator[Finding]:
+    """Yield why no session opens, or nothing."""
+    try:
+        with engine.connect():
+            return
+    except PoolerFound as error:
+        yield Finding("pooler_found", str(error))
+    except EncodingUnsupported as error:
+        yield Finding("encoding_unsupported", str(error))
+    except WarehouseError as error:
+        yield Finding("warehouse_unreachable", str(error))
+
+
+def server(connection: Connection) -> Iterator[Finding]:
+    """Yield a PostgreSQL that is too old."""
+    number = int(connection.scalar(text("show server_version_num")) or 0)
+    if number // 10_000 < OLDEST:
+        yield Finding("server_too_old", f"PostgreSQL {number // 10_000}; {OLDEST} is needed.")
+
+
+def schema(engine: Engine) -> Iterator[Finding]:
+    """Yield a schema of another revision than the code."""
+    current, required = migration.current(engine), migration.head()
+    if current is None:
+        yield Finding("schema_missing", f"The code requires revision {required}.")
+    elif current != required:
+        yield Finding(
+            "upgrade_failed", f"The warehouse has revision {current}, the code requires {required}."
+        )
+
+
+def rights(connection: Connection) -> Iterator[Finding]:
+    """Yield tables on which the user lacks a privilege."""
+    names = [each.fullname for each in (*METADATA.sorted_tables, *PRIVATE_METADATA.sorted_tables)]
+    lacking = connection.execute(
+        text("""
+            select name, string_agg(privilege, ', ') from unnest(cast(:names as text[])) as name
+            cross join unnest(array['SELECT', 'INSERT', 'UPDATE', 'DELETE']) as privilege
+            where to_regclass(name) is not null
+                and has_schema_privilege(split_part(name, '.', 1), 'USAGE')
+                and not has_table_privilege(name, privilege)
+            group by 1
+            union all
+            select distinct 'schema ' || split_part(name, '.', 1), 'USAGE' from unnest(cast(:names as text[])) as name
+            where not has_schema_privilege(split_part(name, '.', 1), 'USAGE')
+            union all
+            select 'database ' || current_database(), 'TEMPORARY'
+            where not has_database_privilege(current_database(), 'TEMPORARY')
+            order by 1
+        """),
+        {"names": names},
+    ).all()
+    if lacking:
+        shown = "; ".join(f"{name}: {privileges}" for name, privileges in lacking[:5])
+        more = f"; and {len(lacking) - 5} more" if len(lacking) > 5 else ""  # noqa: PLR2004 - as above
+        yield Finding("privilege_missing", f"{shown}{more}.")
+
+
+def disk(connection: Connection, least: int) -> Iterator[Finding]:
+    """Yield too little room on the database's disk, in bytes.
+
+    On another machine the free space is not visible: then 64 MB that are written and dropped again
+    must fit.
+    """
+    try:
+        folder = Path(str(connection.scalar(text("show data_directory"))))
+        visible = (folder / "PG_VERSION").exists()
+    except (WarehouseError, PermissionError):  # only some roles may read the setting
+        connection.rollback()
+        visible = False
+    if visible:
+        free = shutil.disk_usage(folder).free
+        if free < least:
+            yield Finding("database_disk_low", f"{_gb(free)} free, {_gb(least)} wanted.")
+        return
+    try:
+        connection.execute(text("create temporary table bms_doctor (filler text) on commit drop"))
+        connection.execute(text("alter table bms_doctor alter filler set storage external"))
+        connection.execute(
+            text("insert into bms_doctor select repeat('x', 1048576) from generate_series(1, :mb)"),
+            {"mb": PROBE_MB},
+        )
+    except WarehouseError as error:
+        if error.sqlstate != DISK_FULL:
+            raise
+        yield Finding("database_disk_low", f"{PROBE_MB} MB did not fit.")
+    finally:
+        connection.rollback()
+
+
+def clocks(connection: Connection) -> Iterator[Finding]:
+    """Yield a difference between this machine's clock and the database's."""
+    before = datetime.now(UTC)
+    at = clock(connection)
+    after = datetime.now(UTC)
+    skew = max((before - at).total_seconds(), (at - after).total_seconds())
+    if skew > CLOCK_S:
+        yield Finding("clock_skew", f"This machine and the database differ by {skew:.0f} s.")
+
+
+def versions(connection: Connection) -> Iterator[Finding]:
+    """Yield steps that ran another version after the first step of this version."""
+    own = own_version()
+    others = connection.execute(
+        text("""
+            select version, max(started_at), count(*) from bms.step_run
+            where started_at > now() - interval '7 days' and version <> :own and started_at > (
+                select min(started_at) from bms.step_run where version = :own)
+            group by 1 order by 1
+        """),
+        {"own": own},
+    ).all()
+    for version, at, steps in others:
+        yield Finding(
+            "versions_differ",
+            f"{steps} steps ran version {version}, the latest {at:%Y-%m-%d %H:%M UTC}; this is {own}.",
+        )
+
+
+def _gb(size: int) -> str:
+    return f"{size / 1e9:.1f} GB"

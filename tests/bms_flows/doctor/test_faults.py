@@ -1,0 +1,276 @@
+"""The command `bms doctor`: each seeded fault is named with its remedy; tests/e2e has those of Airflow."""
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, make_url, text
+
+from bms_cli.app import main
+from bms_flows.runtime import service_identity
+from bms_flows.runtime.step_log import own_version
+from bms_flows.texts import SECTIONS
+from bms_sandbox.serve import Sandbox
+from bms_warehouse import database
+
+AIRFLOW = {"Airflow's components", "DAGs", "import errors", "pool", "version in Airflow"}
+Doctor = Callable[..., tuple[int, dict[str, Any]]]
+
+
+@pytest.fixture(autouse=True)
+def environment(
+    sandbox: Sandbox, warehouse_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The environment of a healthy deployment, without access to Airflow."""
+    for name in [*os.environ]:
+        if name.startswith("BMS_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("BMS_WAREHOUSE_URL", warehouse_uri)
+    monkeypatch.setenv("BMS_DATA_ROOT", str(tmp_path))
+    connect(sandbox, monkeypatch)
+
+
+def connect(
+    sandbox: Sandbox,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    host: str | None = None,
+    secret: str | None = None,
+    application_id: str | None = None,
+) -> None:
+    given = sandbox.credentials
+    connection = {
+        "conn_type": "bms",
+        "host": host or sandbox.url,
+        "login": given.client_id,
+        "password": secret or given.secret,
+        "extra": {
+            "application_id": given.application_id if application_id is None else application_id
+        },
+    }
+    monkeypatch.setenv("AIRFLOW_CONN_BMS_DEFAULT", json.dumps(connection))
+
+
+@pytest.fixture
+def doctor(capsys: pytest.CaptureFixture[str]) -> Doctor:
+    def run(*arguments: str) -> tuple[int, dict[str, Any]]:
+        code = main(["doctor", *arguments, "--json"])
+        return code, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def named(found: tuple[int, dict[str, Any]]) -> dict[str, str]:
+    """Return the details of the findings by code; each has the remedy of its section."""
+    code, report = found
+    assert code == 1
+    for each in report["findings"]:
+        assert each["remedy"] == SECTIONS[each["code"]].do
+    return {each["code"]: each["detail"] for each in report["findings"]}
+
+
+def test_a_healthy_deployment_has_no_findings_and_airflow_is_not_checked(doctor: Doctor) -> None:
+    code, report = doctor()
+    assert report["findings"] == []
+    assert code == 2
+    assert {*report["not_checked"]} == AIRFLOW
+    assert "BMS_AIRFLOW_USER" in report["not_checked"]["pool"]
+    assert len(report["checked"]) >= 11
+
+
+def test_the_text_names_what_is_not_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 2
+    assert "pool: not checked: set BMS_AIRFLOW_USER" in capsys.readouterr().out
+
+
+def test_a_server_that_does_not_answer(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BMS_WAREHOUSE_URL", "postgresql://user:pass-word-1@127.0.0.1:1/none")
+    found = named(doctor())
+    assert "no server listens at the address" in found["warehouse_unreachable"]
+    assert "pass-word-1" not in str(found)
+
+
+def test_a_database_that_does_not_exist(
+    doctor: Doctor, warehouse_uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = make_url(warehouse_uri).set(database="nowhere")
+    monkeypatch.setenv("BMS_WAREHOUSE_URL", url.render_as_string(hide_password=False))
+    assert "create it, or check its name" in named(doctor())["warehouse_unreachable"]
+
+
+@pytest.fixture
+def other(warehouse: Engine, warehouse_uri: str) -> Iterator[Callable[[str], str]]:
+    """Create an empty database with options; return its URI."""
+    name = f"doctor_{secrets.token_hex(4)}"
+    admin = warehouse.execution_options(isolation_level="AUTOCOMMIT")
+
+    def create(options: str) -> str:
+        with admin.connect() as connection:
+            connection.execute(text(f"create database {name} {options}"))
+        return make_url(warehouse_uri).set(database=name).render_as_string(hide_password=False)
+
+    yield create
+    with admin.connect() as connection:
+        connection.execute(text(f"drop database if exists {name} with (force)"))
+
+
+def test_a_database_without_utf_8(
+    doctor: Doctor, other: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = other("encoding 'SQL_ASCII' locale 'C' template template0")
+    monkeypatch.setenv("BMS_WAREHOUSE_URL", uri)
+    assert "SQL_ASCII" in named(doctor())["encoding_unsupported"]
+
+
+def test_a_database_without_schema(
+    doctor: Doctor, other: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMS_WAREHOUSE_URL", other("template template0"))
+    assert "schema_missing" in named(doctor())
+
+
+def test_a_schema_of_another_version(doctor: Doctor, warehouse: Engine) -> None:
+    with warehouse.begin() as connection:
+        connection.execute(text("update bms.schema_version set version_num = '0000'"))
+    found = named(doctor())
+    assert "revision 0000, the code requires" in found["upgrade_failed"]
+
+
+def test_a_user_without_rights(
+    doctor: Doctor, warehouse: Engine, warehouse_uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    role = f"reader_{secrets.token_hex(4)}"
+    with warehouse.begin() as connection:
+        connection.execute(text(f"create role {role} login"))
+        connection.execute(text(f"grant usage on schema bms, bms_private to {role}"))
+        connection.execute(text(f"grant select on all tables in schema bms to {role}"))
+    url = make_url(warehouse_uri).set(username=role)
+    monkeypatch.setenv("BMS_WAREHOUSE_URL", url.render_as_string(hide_password=False))
+    try:
+        assert "bms.alarm: INSERT, UPDATE, DELETE" in named(doctor())["privilege_missing"]
+    finally:
+        with warehouse.begin() as connection:
+            connection.execute(text(f"drop owned by {role}"))
+            connection.execute(text(f"drop role {role}"))
+
+
+def test_disks_without_room(doctor: Doctor) -> None:
+    found = named(doctor("--free-gb", "1000000"))
+    assert "1000000.0 GB wanted" in found["data_root_low"]
+    assert "1000000.0 GB wanted" in found["database_disk_low"]
+
+
+def test_a_data_root_that_is_not_there(
+    doctor: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMS_DATA_ROOT", str(tmp_path / "nowhere"))
+    assert "is no folder" in named(doctor())["data_root_unusable"]
+
+
+def test_a_clock_that_is_ahead_of_database_and_service(project: Path) -> None:
+    program = (
+        "import sitecustomize, sys; sitecustomize.jump(3600)\n"
+        "from bms_cli.app import main; sys.exit(main(['doctor', '--json']))"
+    )
+    paths = [project / "tests/proofs/wall_clock", project / "include", project]
+    done = subprocess.run(  # noqa: S603 - this file's own program
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": ":".join(map(str, paths))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    findings = json.loads(done.stdout)["findings"]
+    skews = [each["detail"] for each in findings if each["code"] == "clock_skew"]
+    assert ["database" in skews[0], "service" in skews[1]] == [True, True]
+
+
+def test_a_service_that_does_not_answer(
+    doctor: Doctor, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(sandbox, monkeypatch, host="http://127.0.0.1:1")
+    assert "service_unreachable" in named(doctor())
+
+
+def test_a_secret_that_is_refused(
+    doctor: Doctor, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(sandbox, monkeypatch, secret="wrong-secret-1")
+    found = named(doctor())
+    assert "TokenRefused" in found
+    assert "wrong-secret-1" not in str(found)
+
+
+def test_a_connection_without_application_id(
+    doctor: Doctor, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(sandbox, monkeypatch, application_id="")
+    assert "application_id is empty" in named(doctor())["connection_invalid"]
+
+
+def test_a_missing_scope(doctor: Doctor, sandbox: Sandbox) -> None:
+    sandbox.set_dialect(granted_scopes=["read:contact", "read:employee"])
+    assert "write:employee" in named(doctor())["MissingScope"]
+
+
+def test_another_service_than_the_warehouse_s(doctor: Doctor, warehouse: Engine) -> None:
+    other = service_identity.ServiceIdentity.of("https://bms.example.com", "app")
+    service_identity.confirm(warehouse, other)
+    assert "filled from bms.example.com" in named(doctor())["ServiceMismatch"]
+
+
+def test_a_retired_and_a_misspelt_setting(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BMS_KEEP_PARQUET_DAYS", "3")
+    assert "BMS_KEEP_PARQUET_DAYS" in named(doctor())["setting_without_effect"]
+    monkeypatch.delenv("BMS_KEEP_PARQUET_DAYS")
+    monkeypatch.setenv("BMS_LOOKBAK_DAYS", "3")
+    assert "BMS_LOOKBAK_DAYS" in named(doctor())["setting_without_effect"]
+
+
+def test_a_setting_with_an_invalid_value(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BMS_LOOKBACK_DAYS", "many")
+    assert "BMS_LOOKBACK_DAYS is 'many'" in named(doctor())["setting_invalid"]
+
+
+def test_an_old_process_that_still_runs(doctor: Doctor, warehouse: Engine) -> None:
+    statement = """
+        insert into bms.step_run (flow, dag_run_id, step, state, version, started_at)
+        values ('contact_sync', 'r', 'sync', 'running', :version, now() - cast(:ago as interval))
+    """
+    with warehouse.begin() as connection:
+        for version, hours in (("0.0.9", 3), (own_version(), 2)):
+            ago = {"version": version, "ago": timedelta(hours=hours)}
+            connection.execute(text(statement), ago)
+    assert doctor()[1]["findings"] == [], "the steps before the upgrade"
+    with warehouse.begin() as connection:
+        connection.execute(text(statement), {"version": "0.0.9", "ago": timedelta(hours=1)})
+    assert "1 steps ran version 0.0.9" in named(doctor())["versions_differ"]
+
+
+def test_airflow_that_does_not_answer_is_not_checked(
+    doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMS_AIRFLOW_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("BMS_AIRFLOW_USER", "admin")
+    monkeypatch.setenv("BMS_AIRFLOW_PASSWORD", "pass-word-2")
+    code, report = doctor()
+    assert code == 2
+    assert {*report["not_checked"]} == AIRFLOW
+    assert "pass-word-2" not in str(report)
+
+
+def test_the_room_of_a_database_elsewhere_is_probed_and_given_back(warehouse: Engine) -> None:
+    from bms_flows.doctor import warehouse as checks
+
+    with warehouse.connect() as connection:
+        connection.execute(text("set role pg_monitor"))  # may not read the server's files
+        assert list(checks.disk(connection, 0)) == []
+    assert database.now(warehouse)
