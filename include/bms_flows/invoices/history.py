@@ -2,10 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
 from datetime import date
-from functools import cache
-from importlib import import_module
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, func, select
@@ -75,20 +72,3 @@ def _held(connection: Connection, id_entity: int, zone: ZoneInfo) -> dict[date, 
         for day, invoices in few.items():
             held[date.fromisoformat(day)].append(HeldDay(invoices, local_date(at, zone)))
     return held
-
-
-@dataclass(frozen=True)
-class Holidays:
-    """The public holidays of a country; `day in holidays` computes a year when first asked."""
-
-    country: str
-    """ISO code."""
-
-    def __contains__(self, day: object) -> bool:
-        return isinstance(day, date) and day in _year(self.country, day.year)
-
-
-@cache
-def _year(country: str, year: int) -> frozenset[date]:
-    # Few loads ask: the import takes as long as a day's extraction.
-    return frozenset(import_module("holidays").country_holidays(country, years=year))

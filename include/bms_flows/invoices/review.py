@@ -19,6 +19,7 @@ from bms_flows.runtime.profile import Profile
 from bms_flows.runtime.quarantine import InvalidRow
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, local_date
+from bms_flows.runtime.working_days import Holidays
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ async def review_load(
     """Check a load that is merged and not committed; may send one more request to the service."""
     loader.merge()
     committed = transform.committed
-    holidays = history.Holidays(settings.holidays)
+    holidays = Holidays(settings.holidays)
     known = history.load_history(
         committed, unit, transform.totals.days, settings.time_zone, holidays
     )

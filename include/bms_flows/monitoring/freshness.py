@@ -7,12 +7,13 @@ a part of a list, nor a run of a backfill.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Final, Literal, get_args
 
 from sqlalchemy import Connection, text
 
 from bms_flows.catalog import WITH_TARGET, Flow
+from bms_flows.monitoring.deadlines import Deadline
 from bms_flows.runtime.settings import FlowSettings
 
 Incomplete = Literal["partial", "unstable", "suspect", "failed"]
@@ -45,6 +46,8 @@ class LoadHistory:
     """State of the last finished load."""
     dag_run_id: str
     """DAG run of the last load."""
+    newest_day: date | None = None
+    """Newest day that a complete load has."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,10 @@ class EntityFreshness:
     state: State
     complete_at: datetime | None
     due_at: datetime | None
-    """Time at which the last complete load exceeds the limit; None without a limit."""
+    """Time from which the entity is late: the limit or a deadline is exceeded; None without both."""
     dag_run_id: str
+    newest_day: date | None = None
+    """Newest day that a complete load has."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,13 @@ class Freshness:
     entities: Sequence[EntityFreshness]
     """Empty if the flow has never run, unless other flows have run for longer than its limit."""
     at: datetime
+    deadline: Deadline | None = None
+
+    @property
+    def newest_day(self) -> date | None:
+        """The newest day that every entity has."""
+        days = [each.newest_day for each in self.entities]
+        return None if not days or None in days else min(day for day in days if day)
 
     @property
     def state(self) -> State | None:
@@ -111,15 +123,28 @@ def limit_of(flow: Flow, settings: FlowSettings) -> timedelta | None:
     return None if hours is None or hours == "off" else timedelta(hours=hours)
 
 
-def evaluate(history: LoadHistory, limit: timedelta | None, now: datetime) -> EntityFreshness:
-    """Compare a history with the limit; the state of an incomplete last load precedes `late`. Pure."""
+def evaluate(
+    history: LoadHistory,
+    limit: timedelta | None,
+    now: datetime,
+    deadline: Deadline | None = None,
+) -> EntityFreshness:
+    """Compare a history with limit and deadline; the state of an incomplete last load precedes `late`. Pure."""
     due_at = None if limit is None else (history.complete_at or history.first_at) + limit
+    missed = deadline.missed_since(history.newest_day, now) if deadline else None
+    if missed and missed > history.first_at:
+        due_at = min(due_at or missed, missed)
     late = due_at is not None and now > due_at
     state: State = "late" if late else "fresh"
     if history.latest in INCOMPLETE:
         state = history.latest
     return EntityFreshness(
-        history.id_entity, state, history.complete_at, due_at, history.dag_run_id
+        history.id_entity,
+        state,
+        history.complete_at,
+        due_at,
+        history.dag_run_id,
+        history.newest_day,
     )
 
 
@@ -140,10 +165,11 @@ def evaluate_all(
     found = {}
     for flow in WITH_TARGET:
         limit = limit_of(flow, settings)
-        entities = [evaluate(each, limit, now) for each in by_flow.get(flow.dag_id, [])]
+        deadline = Deadline.of(flow, settings)
+        entities = [evaluate(each, limit, now, deadline) for each in by_flow.get(flow.dag_id, [])]
         if not entities and limit and first_at and first_at + limit < now:
             entities = [EntityFreshness(None, "late", None, first_at + limit, "")]
-        found[flow.dag_id] = Freshness(flow, limit, entities, now)
+        found[flow.dag_id] = Freshness(flow, limit, entities, now, deadline)
     return found
 
 
@@ -204,7 +230,7 @@ from unnest(cast(:flows as text[])) as each(flow)
 # manually are not expected.
 _HISTORIES = text("""
 with attempt as (
-    select dag_run_id, id_entity, id, state, started_at, finished_at, details,
+    select dag_run_id, id_entity, id, state, started_at, finished_at, details, window_end,
         not :daily or window_end >= cast(started_at at time zone :zone as date) - 1 as reaches,
         rank() over (
             partition by dag_run_id, step, id_entity, window_start
@@ -225,7 +251,9 @@ with attempt as (
             else 'complete'
         end as state,
         bool_or(state in ('running', 'failed', 'unstable', 'partial')) as broken,
-        bool_or(state = 'complete' and reaches) as published
+        bool_or(state = 'complete' and reaches) as published,
+        max(case when not :daily then cast(started_at at time zone :zone as date) - 1
+            when state = 'complete' then window_end end) as newest_day
     from attempt
     where age_rank = 1
     group by dag_run_id, id_entity
@@ -243,7 +271,8 @@ with attempt as (
 select :flow as flow, id_entity, min(started_at) as first_at,
     max(finished_at) filter (where published and not broken) as complete_at,
     (array_agg(state order by id desc) filter (where state <> 'running'))[1] as latest,
-    (array_agg(dag_run_id order by id desc))[1] as dag_run_id
+    (array_agg(dag_run_id order by id desc))[1] as dag_run_id,
+    max(newest_day) filter (where published and not broken) as newest_day
 from candidate
 group by id_entity
 having bool_or(expected)

@@ -77,6 +77,9 @@ def describe(freshness: Freshness, links: Links) -> str:
         else "no load was ever complete"
     )
     limit = f"; limit {span(freshness.limit)}" if freshness.limit else ""
+    if freshness.deadline:
+        newest = f"{freshness.newest_day:%a %Y-%m-%d}" if freshness.newest_day else "none"
+        limit += f"; newest day {newest}, deadline {freshness.deadline.by:%H:%M} on working days"
     ids = [str(each.id_entity) for each in freshness.alarming if each.id_entity is not None]
     entities = f" Entities: {', '.join(ids)}." if ids else ""
     return f"{freshness.flow.title}: {last}{limit}.{entities}"

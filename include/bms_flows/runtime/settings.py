@@ -33,6 +33,9 @@ Count = Annotated[
 Positive = Annotated[float, Meta(gt=0, lt=10**9, description="a number above 0")]
 Switchable = Annotated[Positive | None, Meta(description="a number above 0, or to off")]
 TimeZone = Annotated[ZoneInfo, Meta(description="the name of a time zone, such as Europe/Paris")]
+TimeOfDay = Annotated[
+    str, Meta(pattern=r"^([01]\d|2[0-3]):[0-5]\d$", description="a time such as 07:30")
+]
 FlowId = Annotated[str, Meta(pattern=f"^({'|'.join(flow.dag_id for flow in WITH_TARGET)})$")]
 
 DetailLevel = Literal["off", "directory", "full"]
@@ -109,7 +112,7 @@ class FlowSettings:
     )
     """Invoice date that `start_date` and `end_date` filter (not shown by the interface)."""
     holidays: str = "FR"
-    """ISO code of the country on whose public holidays few invoices are expected."""
+    """ISO code of the country on whose public holidays few invoices are expected, and no load has a deadline."""
     mirror_passes: Constant[int] = 3
     """Maximum number of passes over a list until two passes agree."""
     mirror_details: Count = 10_000
@@ -124,6 +127,8 @@ class FlowSettings:
     """Details to store, by mirrored resource with private fields; `details_of` has the default."""
     fresh_hours: Mapping[FlowId, Positive | Literal["off"]] = field(default_factory=dict)
     """Freshness targets by DAG id: maximum hours since the last complete load, or `off`."""
+    fresh_by: Mapping[FlowId, TimeOfDay] = field(default_factory=dict)
+    """Deadlines by DAG id, `{"invoice_extraction": "07:30"}`: on working days, the time by which a complete load has the working day before. Beside the age limit; by default none."""
     airflow_url: str = "http://localhost:8080"
     """Airflow's public address for links in messages; Airflow's own `[api] base_url` takes precedence."""
     runbook_url: str = ""

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping
 from upath import UPath
 
+from bms_flows.monitoring import deadlines
 from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.reporting import approval_request
 from bms_flows.onboarding.reporting.approval_request import ApprovalRequest
@@ -35,6 +36,8 @@ MAX_PLAN_ROWS = 500
 """Rows of an action on a plan's page; the file has all."""
 PLAN_ID = 12
 """Characters of a plan's id in addresses."""
+MONTHS = timedelta(days=190)
+"""Period of the months whose deadlines are shown."""
 UNCLAIMED = ("waiting", "withdrawn")
 """States of a drop that no run may have claimed; `started_at` is set once a run has started."""
 
@@ -49,7 +52,8 @@ def flow_page(
     if flow.creates:
         language = settings.language_of(REMOTES[flow.creates].resource.inbox)
         title = of_new_records("title", flow.creates, language)
-    since = datetime.now(UTC) - timedelta(days=DAYS)
+    now = datetime.now(UTC)
+    since = now - timedelta(days=DAYS)
     quarantined = waiting.quarantined(warehouse, flow.loads, MAX_ROWS) if flow.loads else []
     row = flow_rows(warehouse, [name], settings, MAX_LOADS)[0]
     found = {
@@ -67,6 +71,9 @@ def flow_page(
         if flow.loads == "client_invoice"
         else [],
         "contract": waiting.contract(warehouse) if name == "service_contract" else [],
+        "months": deadlines.read_months(warehouse, flow, settings, now - MONTHS, now)
+        if flow.freshness
+        else [],
     }
     warehouse.close()
     folder = files.folder_of(row.last) if row.last and not (flow.loads or flow.creates) else None

@@ -238,3 +238,15 @@ def test_a_year_of_history_is_shown_within_200_ms(
         took.sort()
         figure(f"board, a year of history, {page}: {took[0]:.0f} ms, median {took[4]:.0f} ms")
         assert took[0] < 200, page
+
+
+@pytest.mark.usefixtures("month")
+def test_the_page_of_a_flow_shows_its_deadline_by_month(
+    visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMS_FRESH_BY", '{"employee_directory": "07:30"}')
+    client = visit("viewer")
+    shown = plain(client.get("/bms/flows/employee_directory").text)
+    assert re.search(r"Newest day: \w+day \d+ \w+ 20\d\d\s*; deadline 07:30 on working days", shown)
+    assert re.search(r"Deadline by month Month Kept Missed Causes 20\d\d-\d\d \d+ \d+", shown)
+    assert re.search(r"has \w{3} \d+ \w+ 20\d\d", plain(client.get("/bms/").text))

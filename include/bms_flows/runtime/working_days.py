@@ -1,0 +1,36 @@
+"""Working days of a country: Monday to Friday, without public holidays."""
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cache
+from importlib import import_module
+from typing import Final
+
+SATURDAY: Final = 5
+
+
+@dataclass(frozen=True)
+class Holidays:
+    """The public holidays of a country; `day in holidays` computes a year when first asked."""
+
+    country: str
+    """ISO code."""
+
+    def __contains__(self, day: object) -> bool:
+        return isinstance(day, date) and day in _year(self.country, day.year)
+
+    def working(self, day: date) -> bool:
+        """Return whether a day is a working day."""
+        return day.weekday() < SATURDAY and day not in self
+
+    def last_working(self, day: date) -> date:
+        """Return the last working day up to `day`."""
+        while not self.working(day):
+            day -= timedelta(days=1)
+        return day
+
+
+@cache
+def _year(country: str, year: int) -> frozenset[date]:
+    # Few loads ask: the import takes as long as a day's extraction.
+    return frozenset(import_module("holidays").country_holidays(country, years=year))

@@ -1,0 +1,159 @@
+"""Deadlines on working days, compared over ten years with a calendar by other code."""
+
+import random
+from collections import Counter, defaultdict
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bms_flows.catalog import FLOWS
+from bms_flows.monitoring.deadlines import Deadline, LoadEnd, months, read_months
+from bms_flows.monitoring.freshness import read_freshness
+from bms_flows.monitoring.freshness_check import describe
+from bms_flows.runtime.notice import Links
+from bms_flows.runtime.settings import FlowSettings, InvalidSetting
+from bms_flows.runtime.working_days import Holidays
+
+DAY = timedelta(days=1)
+PARIS = ZoneInfo("Europe/Paris")
+DEADLINE = Deadline(time(7, 30), PARIS, Holidays("FR"))
+
+
+def easter(year: int) -> date:
+    """Return Easter Sunday (Gauss, Lichtenberg)."""
+    a, b, c = year % 19, year % 4, year % 7
+    k = year // 100
+    m = (15 + k - (13 + 8 * k) // 25 - k // 4) % 30
+    d = (19 * a + m) % 30
+    d -= d == 29 or (d == 28 and a > 10)
+    e = (2 * b + 4 * c + 6 * d + (4 + k - k // 4) % 7) % 7
+    return date(year, 3, 22) + timedelta(days=d + e)
+
+
+def off(day: date) -> bool:
+    """Return whether a day is a weekend or a holiday in France."""
+    fixed = {(1, 1), (5, 1), (5, 8), (7, 14), (8, 15), (11, 1), (11, 11), (12, 25)}
+    moving = {easter(day.year) + timedelta(days=n) for n in (1, 39, 50)}
+    return day.isoweekday() > 5 or (day.month, day.day) in fixed or day in moving
+
+
+def last_sunday(year: int, month: int) -> date:
+    day = date(year, month, 31)
+    return day - timedelta(days=day.isoweekday() % 7)
+
+
+def half_past_seven(day: date) -> datetime:
+    """Return 07:30 in Paris as UTC, by the rule of the European Union."""
+    summer = last_sunday(day.year, 3) <= day < last_sunday(day.year, 10)
+    return datetime(day.year, day.month, day.day, 5 if summer else 6, 30, tzinfo=UTC)
+
+
+def business_day_before(day: date) -> date:
+    day -= DAY
+    while off(day):
+        day -= DAY
+    return day
+
+
+def test_ten_years_of_clock_changes_and_holidays_are_right() -> None:
+    draws = random.Random(31)
+    ends: list[LoadEnd] = []
+    first = date(2026, 1, 5)
+    for n in range(3653):
+        day = first + n * DAY
+        chance = draws.random()
+        midnight = half_past_seven(day) - timedelta(hours=7, minutes=30)
+        at = midnight + timedelta(minutes=draws.choice((40, 449, 450, 451, 700)))
+        if chance < 0.85:
+            ends.append(LoadEnd(1, at, "complete", day - DAY))
+        elif chance < 0.95:
+            ends.append(LoadEnd(1, midnight + timedelta(hours=1), "failed", day - DAY))
+    now = half_past_seven(first + 3653 * DAY) + timedelta(hours=1)
+    began = (ends[0].ended.astimezone(UTC) + timedelta(hours=1)).date()
+
+    kept, missed = Counter[date](), Counter[date]()
+    causes: dict[date, Counter[str]] = defaultdict(Counter)
+    by_newest: dict[date, list[LoadEnd]] = defaultdict(list)
+    for end in ends:
+        by_newest[end.newest_day].append(end)
+    for n in range(1, 3654):
+        day = first + n * DAY
+        if off(day) or day <= began:
+            continue
+        needs, at = business_day_before(day), half_past_seven(day)
+        spanned = [needs + n * DAY for n in range((day - needs).days + 40)]
+        own = [end for each in spanned for end in by_newest[each]]
+        if any(end.state == "complete" and end.ended <= at for end in own):
+            kept[day.replace(day=1)] += 1
+            continue
+        missed[day.replace(day=1)] += 1
+        failed = any(end.ended <= at for end in own)
+        causes[day.replace(day=1)]["failed" if failed else "late"] += 1
+
+    found = months(DEADLINE, ends, now)
+    assert len(found) >= 120
+    assert sum(each.missed for each in found) > 200
+    assert {each.month: each.kept for each in found} == {
+        each.month: kept[each.month] for each in found
+    }
+    assert {each.month: each.missed for each in found} == {e.month: missed[e.month] for e in found}
+    assert {each.month: dict(each.causes) for each in found if each.missed} == {
+        month: dict(each) for month, each in causes.items()
+    }
+    assert sum(kept.values()) + sum(missed.values()) == sum(e.kept + e.missed for e in found)
+
+
+def test_a_young_load_that_lacks_friday_is_overdue_on_monday() -> None:
+    monday = datetime(2026, 3, 30, 5, 30, tzinfo=UTC)  # 07:30 in summer time, since Sunday
+    thursday, friday = date(2026, 3, 26), date(2026, 3, 27)
+    assert DEADLINE.missed_since(thursday, monday) == monday
+    assert DEADLINE.missed_since(thursday, monday - timedelta(seconds=1)) is None
+    assert DEADLINE.missed_since(friday, monday) is None
+    assert DEADLINE.missed_since(friday, monday + timedelta(hours=23)) is None
+    assert DEADLINE.missed_since(friday, monday + DAY) == monday + DAY
+    assert DEADLINE.missed_since(thursday, monday + 3 * DAY) == monday
+
+
+def test_a_time_that_clocks_skip_is_the_time_to_which_they_jump() -> None:
+    cairo = Deadline(time(0, 30), ZoneInfo("Africa/Cairo"), Holidays("EG"))
+    at = cairo.at(date(2026, 4, 24)).astimezone(cairo.zone)
+    assert f"{at:%H:%M}" == "01:30"
+
+
+def test_the_deadline_of_a_setting_is_a_time_of_day() -> None:
+    given = {"BMS_FRESH_BY": '{"contact_sync": "7h30"}'}
+    with pytest.raises(InvalidSetting, match="BMS_FRESH_BY"):
+        FlowSettings.from_environment(given)
+
+
+def test_a_flow_is_late_with_a_fresh_load_that_lacks_the_last_working_day(
+    warehouse: Engine,
+) -> None:
+    now = datetime(2026, 3, 31, 8, 0, tzinfo=UTC)  # a Tuesday, 10:00 in Paris
+    insert = text("""insert into bms.step_run (flow, dag_run_id, step, id_entity, window_end, state, started_at,
+        finished_at) values ('invoice_extraction', :run, 'extract', 1, :day, :state, :at, :at)""")
+    settings = FlowSettings(
+        fresh_by={"invoice_extraction": "07:30"}, fresh_hours={"invoice_extraction": 72}
+    )
+    with warehouse.begin() as connection:
+        for day, hours, state in ((27, 79, "complete"), (29, 30, "complete"), (30, 4, "failed")):
+            at = now - timedelta(hours=hours)
+            given = {
+                "run": f"scheduled__{hours}",
+                "day": date(2026, 3, day),
+                "state": state,
+                "at": at,
+            }
+            connection.execute(insert, given)
+        flow = FLOWS["invoice_extraction"]
+        month = read_months(connection, flow, settings, now - 9 * DAY, now)
+        freshness = read_freshness(connection, settings, now)["invoice_extraction"]
+        alarm = describe(freshness, Links("", "", PARIS))
+    assert freshness.newest_day == date(2026, 3, 29)
+    assert freshness.age == timedelta(hours=30)
+    assert freshness.since == datetime(2026, 3, 31, 5, 30, tzinfo=UTC)
+    assert freshness.late
+    assert "newest day Sun 2026-03-29, deadline 07:30 on working days" in alarm
+    assert [(each.kept, each.missed, each.causes) for each in month] == [(1, 1, [("failed", 1)])]
