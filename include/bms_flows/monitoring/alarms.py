@@ -15,7 +15,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows.catalog import FLOWS
 from bms_flows.runtime.notice import Links, NotDelivered, Notice, Send
-from bms_flows.texts import ALARMS, ERRORS_OF_TASKS, Section
+from bms_flows.texts import ALARMS, ERRORS_OF_TASKS, UNKNOWN_CODE, Section
 from bms_warehouse.tables import alarm
 
 ELAPSED: Final = frozenset({"late", "overdue"})
@@ -269,7 +269,8 @@ def notice(found: Alarm, links: Links) -> Notice:
 def section_of(found: Alarm) -> tuple[str, Section]:
     """Return code and section of the runbook on an alarm: its error's, if the runbook has one. Pure."""
     known = (code for code in found.aspects if code in ERRORS_OF_TASKS)
-    return next(((code, ERRORS_OF_TASKS[code]) for code in known), (found.code, ALARMS[found.code]))
+    own = (found.code, ALARMS[found.code]) if found.code in ALARMS else UNKNOWN_CODE
+    return next(((code, ERRORS_OF_TASKS[code]) for code in known), own)
 
 
 def span(length: timedelta) -> str:

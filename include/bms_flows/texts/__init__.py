@@ -134,6 +134,8 @@ def _sections() -> dict[str, dict[str, Section]]:
 RUNBOOK: Final[Mapping[str, Sections]] = _sections()
 """Sections of the runbook by group, in the order of `docs/runbook.md`."""
 ALARMS: Final = RUNBOOK["alarms"]
+UNKNOWN_CODE: Final = ("unknown_code", RUNBOOK["situations"]["unknown_code"])
+"""Code and section of an alarm that another version of the flows opened."""
 ERRORS_OF_TASKS: Final = RUNBOOK["errors"]
 """By type of the error with which a task failed."""
 VIOLATIONS: Final = RUNBOOK["violations"]
