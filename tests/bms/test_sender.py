@@ -114,11 +114,6 @@ async def test_only_the_failed_page_is_retried(client: Client, sandbox: Sandbox)
     assert len(client.counters.latencies["list_contacts"]) == 10 + 2 + 1
 
 
-async def test_concurrent_requests_share_one_token(client: Client, sandbox: Sandbox) -> None:
-    await asyncio.gather(*(client.list_client_invoices(**DAYS) for _ in range(40)))
-    assert sum(sandbox.truth()["requests"]["token"].values()) == 1
-
-
 async def test_a_revoked_token_is_renewed_once_and_each_request_is_repeated(
     client: Client, sandbox: Sandbox
 ) -> None:
@@ -164,18 +159,6 @@ async def test_refused_new_tokens_raise_unauthorized_after_all_attempts(
     assert sandbox.truth()["requests"] == {"token": {"200": 7}, "list_employees": {"401": 7}}
 
 
-async def test_a_token_is_renewed_before_it_expires(sandbox: Sandbox, open_client: Open) -> None:
-    now = 1_000_000.0
-    client = await open_client(sandbox.settings(), clock=lambda: now)
-    await client.list_client_invoices(**DAYS)
-    now += 3600 - 61
-    await client.list_client_invoices(**DAYS)
-    assert client.counters.token_fetches == 1
-    now += 2
-    await client.list_client_invoices(**DAYS)
-    assert client.counters.token_fetches == 2
-
-
 @pytest.mark.parametrize("skew", [-7200, 7200])
 async def test_a_wrong_local_clock_causes_no_extra_token_request(
     sandbox: Sandbox, open_client: Open, skew: float
@@ -202,17 +185,6 @@ async def test_a_token_request_is_retried_like_a_read(
     sandbox.set_fault("503", "token", count=2)
     assert (await client.access()).scopes
     assert len(sleeps) == 2
-
-
-async def test_requests_that_waited_for_a_failed_token_request_share_its_error(
-    client: Client, sandbox: Sandbox
-) -> None:
-    sandbox.set_fault("503", "token")
-    found = await asyncio.gather(
-        *(client.list_client_invoices(**DAYS) for _ in range(10)), return_exceptions=True
-    )
-    assert {type(error) for error in found} == {ServiceUnavailable}
-    assert sum(sandbox.truth()["requests"]["token"].values()) == client.settings.attempts
 
 
 async def test_a_missing_scope_raises_before_anything_is_sent(

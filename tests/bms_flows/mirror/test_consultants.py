@@ -2,7 +2,6 @@
 
 from decimal import Decimal
 
-from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.environment import Mirror
 
 
@@ -19,20 +18,6 @@ def test_rates_skills_and_languages_equal_those_of_the_service(mirror: Mirror) -
     assert stored[0]["currency"] == "EUR"
     again = mirror.run("consultant", page_size=50)
     assert (again["unchanged"], again["changed"]) == (len(truth), 0)
-
-
-def test_a_consultant_that_disappears_and_returns(sandbox: Sandbox, mirror: Mirror) -> None:
-    sandbox.fill(consultants=30)
-    mirror.run("consultant")
-    true = sandbox.rows("consultants")[4]
-    sandbox.delete("consultants", true["id"])
-    assert mirror.run("consultant")["missing"] == 1
-    assert mirror.requests("list_consultants") <= 2.2 * 3 + 2
-    gone = mirror.rows("bms.consultant", f"id = {true['id']}")[0]
-    assert (gone["deleted"], gone["_removal_reason"]) == (True, "missing")
-    sandbox.insert("consultants", **true)
-    assert mirror.run("consultant")["changed"] == 1
-    assert not mirror.rows("bms.consultant", f"id = {true['id']}")[0]["deleted"]
 
 
 def test_a_consultant_missing_from_the_list_is_not_removed_while_its_detail_exists(

@@ -44,11 +44,7 @@ def fingerprints(mirror: Mirror) -> list[str]:
 
 
 def all_three(mirror: Mirror) -> list[dict[str, Any]]:
-    return [
-        mirror.run(),
-        mirror.run("consultant"),
-        mirror.run("employee", id_entity=1),
-    ]
+    return [mirror.run(), mirror.run("consultant"), mirror.run("employee", id_entity=1)]
 
 
 def empty(mirror: Mirror) -> None:
