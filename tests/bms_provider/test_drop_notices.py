@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, make_url
+from sqlalchemy import Engine
 
 from bms_flows.onboarding.inbox import claim, closing
 from bms_flows.onboarding.inbox.claim import Drop
@@ -20,13 +20,7 @@ COUNTS = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def connected(connect: Callable[..., None], warehouse_uri: str) -> None:
-    url = make_url(warehouse_uri)
-    host = url.query.get("host", url.host)
-    connect(
-        "bms_warehouse", conn_type="postgres", host=host, login=url.username, schema=url.database
-    )
+pytestmark = pytest.mark.usefixtures("warehouse_connection")
 
 
 @pytest.fixture

@@ -1,8 +1,14 @@
 """Execution of an operator in the current task context."""
 
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 from airflow.sdk import get_current_context
+from airflow.sdk.execution_time.context import set_current_context
 
 from bms_provider.operators.flows.base import BmsFlowOperator
 from bms_provider.operators.flows.drops import (
@@ -11,6 +17,39 @@ from bms_provider.operators.flows.drops import (
     BmsEnterPlanOperator,
     BmsPlanDropOperator,
 )
+
+HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n"
+DROP = f"{HEADER}810001;Dupré;Zoé;1;2027-01-04\r\n"
+
+
+class Events:
+    """Accepts the events of an asset."""
+
+    def add(self, asset: Any, extra: Any) -> None:
+        """Accept an event."""
+
+
+@contextmanager
+def task_of(dag_id: str, run_id: str, params: Any, **dag_run: Any) -> Iterator[Any]:
+    """Run the block in the task context of a DAG run; yield the context."""
+    given: dict[str, Any] = {
+        "dag_id": dag_id,
+        "run_id": run_id,
+        "triggering_user_name": None,
+        "data_interval_start": None,
+        "data_interval_end": None,
+        "run_after": datetime(2026, 3, 31, tzinfo=UTC),
+        **dag_run,
+    }
+    context: Any = {
+        "dag_run": SimpleNamespace(**given),
+        "params": params,
+        "task": SimpleNamespace(pool="default_pool", pool_slots=1, outlets=[]),
+        "task_instance": SimpleNamespace(id="1"),
+        "outlet_events": defaultdict(Events),
+    }
+    with set_current_context(context):
+        yield context
 
 
 def done(kind: type[BmsFlowOperator], **arguments: Any) -> Any:

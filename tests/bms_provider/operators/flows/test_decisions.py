@@ -10,22 +10,17 @@ from sqlalchemy import Engine
 from bms_flows.onboarding.inbox.archive import FileChanged
 from bms_flows.onboarding.reporting.review import InvalidDecision
 from bms_sandbox.serve import Sandbox
-from tests.bms_provider.operators.flows.execution import enter, plan
+from tests.bms_provider.operators.flows.execution import DROP, HEADER, enter, plan
 from tests.bms_provider.operators.flows.test_drops import (
-    DROP,
-    HEADER,
     carried,
     carry_through,
     connected,
-    doubtful,
     drop_row,
-    dropped,
-    inbox,
     run,
 )
 from tests.support.sql import execute, scalars
 
-__all__ = ["connected", "doubtful", "dropped", "inbox"]  # fixtures
+__all__ = ["connected"]  # a fixture
 
 
 def test_a_decision_whose_report_can_t_be_written_is_not_carried_out(

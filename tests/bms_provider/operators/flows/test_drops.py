@@ -5,19 +5,17 @@ import io
 import json
 import os
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Event
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 import openpyxl
 import pytest
-from airflow.sdk.execution_time.context import set_current_context
-from sqlalchemy import Engine, make_url, text
+from sqlalchemy import Engine, text
 
 from bms_flows.onboarding.inbox import archive, claim
 from bms_flows.onboarding.inbox.archive import FileChanged
@@ -31,65 +29,34 @@ from bms_provider import flow_context
 from bms_provider.operators.flows.drops import BmsDispatchInboxOperator
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import waiting
-from tests.bms_provider.operators.flows.execution import conclude, create, done, enter, plan
+from tests.bms_provider.operators.flows.execution import (
+    DROP,
+    HEADER,
+    conclude,
+    create,
+    done,
+    enter,
+    plan,
+    task_of,
+)
 from tests.support.sql import execute, fetch, scalar
 
 NOBODY_ASKED = {"approved": None, "who": None}
-HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n"
-DROP = f"{HEADER}810001;Dupré;Zoé;1;2027-01-04\r\n"
 
 
 @pytest.fixture(autouse=True)
 def connected(
     connected: Callable[..., None],
-    connect: Callable[..., None],
-    warehouse_uri: str,
+    warehouse_connection: None,  # noqa: ARG001
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    url = make_url(warehouse_uri)
-    host = url.query.get("host", url.host)
     connected()
-    connect(
-        "bms_warehouse", conn_type="postgres", host=host, login=url.username, schema=url.database
-    )
     monkeypatch.setenv("BMS_APPROVAL", "never")
 
 
-@pytest.fixture
-def inbox(data_root: Path) -> Path:
-    """The inbox of employees."""
-    folder = data_root / "inbox" / "employees"
-    folder.mkdir(parents=True)
-    return folder
-
-
-@pytest.fixture
-def dropped(inbox: Path) -> str:
-    """A file in the inbox of employees; its name."""
-    (inbox / "août.csv").write_bytes(DROP.encode("cp1252"))
-    return "août.csv"
-
-
-@pytest.fixture
-def doubtful(sandbox: Sandbox, inbox: Path) -> str:
-    """A file in the inbox with somebody who may be an employee known under another number; its row."""
-    known = next(row for row in sandbox.rows("employees") if row["id_entity"] == 1)
-    started = str(known["start_date"])[:10]
-    row = f"999001;{known['last_name']};{known['first_name']};1;{started}\r\n"
-    (inbox / "mars.csv").write_text(HEADER + row)
-    return row
-
-
-@contextmanager
-def run(run_id: str = "manual__1", **params: Any) -> Iterator[Mapping[str, Any]]:
+def run(run_id: str = "manual__1", **params: Any) -> AbstractContextManager[Any]:
     """A run of employee_onboarding by hand, as its tasks see it."""
-    dag_run = SimpleNamespace(
-        dag_id="employee_onboarding", run_id=run_id, triggering_user_name=None
-    )
-    task = SimpleNamespace(pool="default_pool", pool_slots=1)
-    context: Any = {"dag_run": dag_run, "params": params, "task": task}
-    with set_current_context(context):
-        yield context
+    return task_of("employee_onboarding", run_id, params)
 
 
 @contextmanager

@@ -1,40 +1,26 @@
 """Four eyes: a user approves no drop that the user submitted or whose run the user triggered."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.providers.standard.operators import hitl
 from airflow.sdk.exceptions import TaskAwaitingInput
-from airflow.sdk.execution_time.context import set_current_context
 from sqlalchemy import Engine, text
 
 from bms_flows.monitoring import alarms, approvals
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_provider.operators.approval import BmsApprovePlanOperator
-from tests.bms_provider.operators.flows.execution import plan
-from tests.bms_provider.operators.flows.test_drops import connected, dropped  # noqa: F401 - fixtures
+from tests.bms_provider.operators.flows.execution import plan, task_of
+from tests.bms_provider.operators.flows.test_drops import connected  # noqa: F401 - a fixture
 
 TWO = '{"employees": ["marie", "paul"]}'
 
 
-@contextmanager
-def triggered(user: str | None, **params: Any) -> Iterator[Any]:
+def triggered(user: str | None, **params: Any) -> AbstractContextManager[Any]:
     """A run that a user triggered."""
-    dag_run = SimpleNamespace(
-        dag_id="employee_onboarding", run_id="manual__1", triggering_user_name=user
-    )
-    context = {
-        "dag_run": dag_run,
-        "params": params,
-        "task": SimpleNamespace(pool="default_pool", pool_slots=1),
-        "task_instance": SimpleNamespace(id="1"),
-    }
-    with set_current_context(context):  # type: ignore[arg-type]  # what the tasks read of it
-        yield context
+    return task_of("employee_onboarding", "manual__1", params, triggering_user_name=user)
 
 
 @pytest.mark.usefixtures("connected")
@@ -50,7 +36,7 @@ def triggered(user: str | None, **params: Any) -> Iterator[Any]:
     ],
 )
 def test_the_user_who_triggered_the_run_is_no_approver(
-    dropped: str,  # noqa: F811
+    dropped: str,
     monkeypatch: pytest.MonkeyPatch,
     approvers: str | None,
     given: str | None,
@@ -69,7 +55,7 @@ def test_the_user_who_triggered_the_run_is_no_approver(
 
 @pytest.mark.usefixtures("connected")
 def test_the_answer_of_the_user_who_submitted_the_drop_is_void(
-    dropped: str,  # noqa: F811
+    dropped: str,
     warehouse: Engine,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -105,7 +91,7 @@ def test_the_answer_of_the_user_who_submitted_the_drop_is_void(
 
 @pytest.mark.usefixtures("connected")
 def test_an_alarm_is_raised_if_no_other_user_may_answer(
-    dropped: str,  # noqa: F811
+    dropped: str,
     warehouse: Engine,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,16 +1,12 @@
 """Tasks of invoice_extraction, called with an Airflow context."""
 
-from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import UTC, date, datetime, timedelta
-from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
-from airflow.sdk.execution_time.context import set_current_context
 from sqlalchemy import Engine
 
 from bms_flows.invoices.leases import lease_days
@@ -25,7 +21,7 @@ from bms_provider.operators.flows.loads import (
 )
 from bms_sandbox.serve import Sandbox
 from tests.bms_provider.conftest import Connect
-from tests.bms_provider.operators.flows.execution import done
+from tests.bms_provider.operators.flows.execution import done, task_of
 from tests.support.sql import fetch, scalar
 
 PARIS = ZoneInfo("Europe/Paris")
@@ -41,33 +37,13 @@ def entity(connected: Connect) -> None:
     connected(entities="1")
 
 
-class Events:
-    """Accepts the events of an asset."""
-
-    def add(self, asset: Any, extra: Any) -> None:
-        """Accept an event."""
-
-
-@contextmanager
-def run(run_id: str, *, kind: str = "manual", day: int = 30, **params: Any) -> Iterator[None]:
+def run(
+    run_id: str, *, kind: str = "manual", day: int = 30, **params: Any
+) -> AbstractContextManager[Any]:
     """Run the block in the task context of a run of the given day in March."""
-    interval = [datetime(2026, 3, day, tzinfo=PARIS), datetime(2026, 3, day + 1, tzinfo=PARIS)]
-    dag_run = SimpleNamespace(
-        dag_id="invoice_extraction",
-        run_id=run_id,
-        run_type=kind,
-        data_interval_start=interval[0],
-        data_interval_end=interval[1],
-        run_after=interval[1],
-    )
-    context: Any = {
-        "dag_run": dag_run,
-        "params": params,
-        "task": SimpleNamespace(pool="default_pool", pool_slots=1, outlets=[]),
-        "outlet_events": defaultdict(Events),
-    }
-    with set_current_context(context):
-        yield
+    first, last = (datetime(2026, 3, each, tzinfo=PARIS) for each in (day, day + 1))
+    interval = {"data_interval_start": first, "data_interval_end": last, "run_after": last}
+    return task_of("invoice_extraction", run_id, params, run_type=kind, **interval)
 
 
 def test_accepting_held_days_is_skipped_after_the_days_were_read_again(

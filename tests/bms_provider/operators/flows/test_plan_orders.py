@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 
 from bms_sandbox.serve import Sandbox
 from tests.bms_provider.operators.flows import execution
-from tests.bms_provider.operators.flows.test_drops import HEADER, connected, run
+from tests.bms_provider.operators.flows.test_drops import connected, run
 
 __all__ = ["connected"]  # a fixture
 
@@ -96,7 +96,7 @@ def test_only_rows_of_approved_plans_are_created(
     inbox = data_root / "inbox" / "employees"
     inbox.mkdir(parents=True)
     rows = "".join(f"{number};{name};Zoé;1;2027-01-04\r\n" for number, name in PEOPLE.items())
-    (inbox / "a.csv").write_bytes((HEADER + rows).encode("cp1252"))
+    (inbox / "a.csv").write_bytes((execution.HEADER + rows).encode("cp1252"))
     history = History(Random(seed), sandbox, warehouse)
     for number in list(PEOPLE)[: seed % 3]:
         history.type_in(number)

@@ -1,22 +1,19 @@
 """Tasks of invoice_report, called with an Airflow context: waiting, skipping, mail."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import date, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
-from airflow.sdk.execution_time.context import set_current_context
 from openpyxl import load_workbook
 from sqlalchemy import Engine, text
 
 from bms_flows.invoices.finance.moments import DayNotKnown
 from bms_provider.operators.flows.reports import BmsInvoiceReportOperator, BmsMailReportOperator
 from tests.bms_provider.conftest import Connect
-from tests.bms_provider.operators.flows.execution import done
+from tests.bms_provider.operators.flows.execution import done, task_of
 from tests.mail_server import mail_server
 
 pytestmark = pytest.mark.usefixtures("warehouse_connection", "data_root")
@@ -32,13 +29,9 @@ values ('invoice_extraction', :run, 'extract', 2, current_date, 'complete', '{}'
 """
 
 
-@contextmanager
-def run(kind: str = "manual", **params: Any) -> Iterator[None]:
+def run(kind: str = "manual", **params: Any) -> AbstractContextManager[Any]:
     """Run the block in the task context of a run."""
-    dag_run = SimpleNamespace(dag_id="invoice_report", run_id="run", run_type=kind)
-    context: Any = {"dag_run": dag_run, "params": params}
-    with set_current_context(context):
-        yield
+    return task_of("invoice_report", "run", params, run_type=kind)
 
 
 def load(warehouse: Engine, *statements: str) -> None:

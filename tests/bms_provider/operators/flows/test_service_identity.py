@@ -1,15 +1,11 @@
 """Tasks that write data of a service refuse another service."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.execution_time.context import set_current_context
 from sqlalchemy import Engine
 
 from bms_flows.runtime.service_identity import ServiceMismatch
@@ -21,8 +17,7 @@ from bms_provider.operators.flows.loads import (
 )
 from bms_sandbox.serve import Sandbox
 from tests.bms_provider.conftest import Connect
-from tests.bms_provider.operators.flows.execution import done, plan
-from tests.bms_provider.operators.flows.test_invoices import Events
+from tests.bms_provider.operators.flows.execution import done, plan, task_of
 from tests.support.sql import scalar
 
 DAY = {"start_date": "2026-03-02", "end_date": "2026-03-02"}
@@ -31,25 +26,9 @@ CONTACTS = {**MIRROR, "filter": "ALL", "id_client": None, "is_lead": None}
 DROP = "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n810001;Dupré;Zoé;1;2027-01-04\r\n"
 
 
-@contextmanager
-def run(**params: Any) -> Iterator[None]:
+def run(**params: Any) -> AbstractContextManager[Any]:
     """Run the block in the task context of a manual run."""
-    dag_run = SimpleNamespace(
-        dag_id="a_dag",
-        run_id="manual__1",
-        data_interval_start=None,
-        data_interval_end=None,
-        run_after=datetime(2026, 3, 31, tzinfo=UTC),
-        triggering_user_name=None,
-    )
-    context: Any = {
-        "dag_run": dag_run,
-        "params": params,
-        "task": SimpleNamespace(pool="default_pool", pool_slots=1, outlets=[]),
-        "outlet_events": defaultdict(Events),
-    }
-    with set_current_context(context):
-        yield
+    return task_of("a_dag", "manual__1", params)
 
 
 @pytest.fixture(autouse=True)
