@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.runtime.checks import NEW_EMPTY
 from bms_flows.runtime.profile import Profile, Share
-from bms_warehouse.queries import changes
+from bms_warehouse.queries import changes, drops
 
 RECENT, OLD = NEW_EMPTY[1:]
 REMOVED: Final = "removed"
@@ -33,7 +33,9 @@ def mirror_profile(
     columns = [each.name for each in resource.read.values() if each.nullable]
     only_read = {*resource.only_read}
     conditions = {"new": UNKNOWN, "new read": f"{UNKNOWN} and a._detailed"}
-    conditions["deleted"] = f"{KNOWN} and a.deleted and not b.deleted"
+    undone = drops.UNDONE.format(resource=resource.name)
+    by_mistake = f'a."{resource.key}"::text in ({undone})'
+    conditions["deleted"] = f"{KNOWN} and a.deleted and not b.deleted and not {by_mistake}"
     for name in resource.flags:
         conditions[f"{name}.flag"] = f'{KNOWN} and a."{name}" <> b."{name}"'
     for name in columns:

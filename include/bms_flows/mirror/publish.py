@@ -38,6 +38,8 @@ class MirrorOutcome:
     diff: ListDiff
     staged: set[Key]
     removed: list[Key]
+    lost: int
+    """Number of removed rows that are on no undo sheet."""
     agreed: bool
     current: int
     """Rows of the mirror before the run."""
@@ -147,7 +149,7 @@ def _judge(connection: Connection, outcome: MirrorOutcome) -> tuple[Profile, dic
         connection,
         resource,
         current=outcome.current,
-        removed=len(outcome.removed),
+        removed=outcome.lost,
         quarantined=diff.rejected,
         rows_read=len(diff.seen | outcome.staged) + diff.keyless,
         volatile=diff.volatile,

@@ -36,6 +36,7 @@ from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.landing import Landing
+from bms_warehouse.queries import drops
 
 LOG = logging.getLogger(__name__)
 
@@ -116,19 +117,24 @@ class _MirrorRun:
         await self._finish_staging(diff)
         complete = self.source.whole and lists.agreed
         missing = missing_rows(rows, diff.seen, self.scope) if complete else []
-        excess = self._excess(len(newly_missing(rows, missing)), current)
+        # What users remove by an undo sheet is no loss.
+        undone = self._undone()
+        lost = [key for key in newly_missing(rows, missing) if str(key) not in undone]
+        excess = self._excess(len(lost), current)
         if excess:
             missing = []
         details = self._details(rows, diff, responses)
         in_turn = await self._load_details(details, missing, due, rotation)
         removed = sorted({*details.missing} & {*missing}, key=str)
-        excess = excess or self._excess(len(removed), current)
+        lost = [key for key in removed if str(key) not in undone]
+        excess = excess or self._excess(len(lost), current)
         return MirrorOutcome(
             resource=self.resource,
             step_run_id=self.step_run_id,
             diff=diff,
             staged=self.staging.staged,
             removed=[] if excess else removed,
+            lost=0 if excess else len(lost),
             agreed=lists.agreed,
             current=current,
             accept=self.options.accept_gone,
@@ -197,6 +203,11 @@ class _MirrorRun:
         volatile = profiles.volatile(self.connection, **of_list)
         self.connection.commit()
         return volatile
+
+    def _undone(self) -> set[str]:
+        undone = drops.undone(self.connection, self.resource.name)
+        self.connection.commit()
+        return undone
 
     def _flag(self, name: str, rows: KnownRows) -> FlagOf:
         """Return the function that determines flag `name` of each row."""

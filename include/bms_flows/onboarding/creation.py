@@ -50,6 +50,7 @@ from bms_flows.onboarding.sending.verify import verify
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import MAX_MAPPED_TASKS
 from bms_warehouse.locks import Busy
+from bms_warehouse.queries import drops
 from bms_warehouse.queries.records import codes_in_use
 from bms_warehouse.tables import MIRROR_TABLES
 
@@ -276,7 +277,7 @@ class Creation:
         since = snapshot.taken_at - transitions.EMPTY_LOOKUPS * self.settings.settle
         entries = await with_managers(self.ledger, keys_of(sheet, identity))
         match_keys = match_keys_of(sheet, identity)
-        in_flight, matched, codes = await asyncio.to_thread(self._stored, since, match_keys)
+        in_flight, matched, codes, undone = await asyncio.to_thread(self._stored, since, match_keys)
         view = PlanningView(
             entries,
             in_flight,
@@ -290,6 +291,7 @@ class Creation:
             codes=codes,
             contains=snapshot.contains,
         )
+        view = view.without(await self._removed(view, undone))
         wanted = sorted(records_to_read(sheet, self.resource, identity, view))
         records = await asyncio.gather(*(self.remote.read(remote_id) for remote_id in wanted))
         found = {i: record for i, record in zip(wanted, records, strict=True) if record is not None}
@@ -297,15 +299,27 @@ class Creation:
 
     def _stored(
         self, since: datetime, match_keys: Collection[str]
-    ) -> tuple[dict[str, Collection[str]], dict[str, str], dict[str, Collection[str]]]:
-        """Return the rows in flight since `since`, the records that earlier drops matched, and the codes in use."""
+    ) -> tuple[
+        dict[str, Collection[str]], dict[str, str], dict[str, Collection[str]], Collection[str]
+    ]:
+        """Return rows in flight since `since`, records that earlier drops matched, codes in use, and undo sheets."""
         name = self.resource.name
         with self.warehouse.connect() as connection:
             return (
                 entering.rows_in_flight(connection, self.identity, since),
                 entering.matched_ids(connection, name, match_keys),
                 codes_in_use(connection, MIRROR_TABLES[name].current, self.resource.codes),
+                drops.undone(connection, name),
             )
+
+    async def _removed(self, view: PlanningView, undone: Collection[str]) -> Collection[str]:
+        """Return the records on undo sheets that the service no longer has, or shows as deleted."""
+        known = {*undone} & {*view.matched_ids, *view.by_id}
+        deleted = {each for each in known if each in view.by_id and view.by_id[each].deleted}
+        unlisted = sorted(each for each in known if not view.is_listed(each))
+        records = await asyncio.gather(*map(self.remote.read, unlisted))
+        gone = (each for each, record in zip(unlisted, records, strict=True) if record is None)
+        return deleted.union(gone)
 
     def _enter(
         self, plan: Plan, view: PlanningView, match_keys: Collection[str], snapshot_id: int
@@ -329,6 +343,7 @@ class Creation:
                 rows,
                 attempts=self.settings.create_attempts,
                 snapshot_id=snapshot_id,
+                removed=view.removed,
             )
             keys = [row.key for row in rows]
             managers = entering.stored_managers(connection, plan.resource, keys)

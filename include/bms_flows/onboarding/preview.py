@@ -37,6 +37,7 @@ from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat, Onboarding
 from bms_flows.runtime.settings import Language
 from bms_flows.texts import FAULTS
 from bms_warehouse import database
+from bms_warehouse.queries import drops
 from bms_warehouse.queries.records import codes_in_use
 from bms_warehouse.resources import RESOURCES
 from bms_warehouse.tables.mirror import MIRROR_TABLES
@@ -186,11 +187,13 @@ def mirror_view(
     entries = asyncio.run(with_managers(ledger, keys_of(sheet, identity)))
     with engine.connect() as connection:
         in_flight = entering.rows_in_flight(connection, identity, since)
+        undone = drops.undone(connection, resource.name)
+        removed = drops.removed(connection, MIRROR_TABLES[resource.name].current)
         matched = entering.matched_ids(connection, resource.name, match_keys)
         codes = codes_in_use(connection, MIRROR_TABLES[resource.name].current, resource.codes)
     shown = list(mirrored_records(engine, resource.name, identity))
     ids = frozenset(known.remote_id for known in shown)
-    return PlanningView(
+    view = PlanningView(
         entries,
         in_flight,
         shown,
@@ -200,6 +203,7 @@ def mirror_view(
         codes=codes,
         contains=ids.__contains__,
     )
+    return view.without(undone & removed)
 
 
 def mirrored_records(engine: Engine, name: str, identity: Identity) -> Iterator[ServiceRecord]:

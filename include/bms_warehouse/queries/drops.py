@@ -1,6 +1,6 @@
 """Queries for drops, their plans and results."""
 
-from sqlalchemy import Connection, RowMapping, func, select, text
+from sqlalchemy import Connection, RowMapping, Table, Text, cast, func, select, text
 
 from bms_warehouse.tables import creation, creation_plan, dropped_file
 
@@ -41,6 +41,44 @@ def progress(connection: Connection, number: int) -> RowMapping:
     ended = creation.c.state.in_(("created", "adopted", "rejected", "given_up"))
     counts = select(func.count().label("rows"), func.count().filter(ended).label("ended"))
     return connection.execute(counts.where(creation.c.drop_id == number)).mappings().one()
+
+
+UNDONE = """
+    select undone.remote_id from bms.creation undone
+    join bms.dropped_file mistake on mistake.id = undone.drop_id and mistake.undo_at is not null
+    where undone.resource = '{resource}' and undone.state = 'created'
+"""
+"""Records on undo sheets: what drops made by mistake created, never what they adopted."""
+
+
+def undone(connection: Connection, resource: str) -> set[str]:
+    """Return the remote ids on the undo sheets of a resource."""
+    return {*connection.scalars(text(UNDONE.format(resource=resource)))}
+
+
+def removed(connection: Connection, mirror: Table) -> set[str]:
+    """Return the keys of a mirror's removed records."""
+    [key] = mirror.primary_key
+    keys = select(cast(key, Text)).where(mirror.c["_removal_reason"].is_not(None))
+    return {*connection.scalars(keys)}
+
+
+def created(connection: Connection, number: int, table: Table) -> list[RowMapping]:
+    """Return the records that a drop created, with their state in the mirror `table`; never adopted ones."""
+    [key] = table.primary_key
+    names = [
+        table.c[name] for name in ("last_name", "first_name", "_removal_reason", "_changed_at")
+    ]
+    own = [
+        creation.c[name] for name in ("line", "key", "manager_key", "remote_id", "remote_number")
+    ]
+    statement = (
+        select(*own, *names)
+        .join(table, cast(key, Text) == creation.c.remote_id, isouter=True)
+        .where(creation.c.drop_id == number, creation.c.state == "created")
+        .order_by(creation.c.line)
+    )
+    return [*connection.execute(statement).mappings()]
 
 
 def plans(connection: Connection, number: int) -> list[RowMapping]:

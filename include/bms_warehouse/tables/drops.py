@@ -34,6 +34,9 @@ dropped_file = Table(
         finished_at time? -- Latest end.
         submitted_by text? -- Id of the Airflow user who submitted the file on the board; null for a
             file that was put into the folder.
+        undo_at time? -- Time at which a user opened the undo sheet: the drop was a mistake, and the
+            records that it created are being removed by hand.
+        undo_by text? -- Id of that user.
     """),
     UniqueConstraint("resource", "path", "size", "stamp"),
     UniqueConstraint("resource", "dag_run_id"),

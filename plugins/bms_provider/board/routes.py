@@ -22,6 +22,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from bms_flows import texts
 from bms_flows.monitoring import health
+from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import InvalidSetting, Language
@@ -32,7 +33,7 @@ from bms_provider.board.queries import overview, pages
 from bms_provider.board.rendering import links, render
 from bms_provider.board.settings import SettingsDep, settings
 from bms_provider.board.texts import download_name
-from bms_provider.board.warehouse import WarehouseDep
+from bms_provider.board.warehouse import WarehouseDep, writing
 from bms_provider.flow_context import data_root
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.queries import drops, loads
@@ -200,6 +201,23 @@ def drop(
     name, found = _drop(warehouse, who, number)
     page = pages.drop_page(warehouse, name, found, data_root(), settings)
     return render(request, "drop.html", settings, **page, edits=name in who.edits)
+
+
+@app.post(
+    "/drops/{number}/undo",
+    response_class=JSONResponse,
+    dependencies=[Depends(inbox.same_origin)],
+)
+def undo(
+    request: Request, number: Number, who: ViewerDep, warehouse: WarehouseDep
+) -> dict[str, str]:
+    """Open the undo sheet of a drop that was a mistake; return the page of the drop."""
+    name, _ = _drop(warehouse, who, number)
+    who.must_edit(name)
+    warehouse.close()
+    claim.open_undo_sheet(writing(), number, who.user.get_id())
+    log.info("User %s opens the undo sheet of drop-%s", who.user.get_id(), number)
+    return {"page": links(request).drop(number)}
 
 
 @app.get("/drops/{number}/plans/{plan}")

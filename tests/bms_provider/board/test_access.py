@@ -31,6 +31,7 @@ PATHS = {
     "/steps/{number}": ["/steps/1", "/steps/2"],
     "/steps/{number}/files/{name}": ["/steps/1/files/totals.csv", "/steps/2/files/rejected.csv"],
     "/drops/{number}": ["/drops/1"],
+    "/drops/{number}/undo": ["/drops/1/undo"],
     "/drops/{number}/plans/{plan}": ["/drops/1/plans/a1"],
     "/drops/{number}/files/{name}": ["/drops/1/files/rejected.csv"],
     "/static/{name}": ["/static/board.css", "/static/board.js"],
@@ -67,7 +68,7 @@ def statuses(client: TestClient) -> dict[str, int]:
 def expected(path: str) -> int:
     if path in PATHS["/{path:path}"] or path in PATHS["/drops/{number}/plans/{plan}"]:
         return 404  # the drop has no plan of this id
-    if "/inbox/" in path:
+    if "/inbox/" in path or path.endswith("/undo"):
         return 404  # no such upload; the others are not read
     return 303 if path in PATHS["/steps/{number}"] else 200
 

@@ -213,6 +213,39 @@ def test_lines_are_decided_together_and_the_page_follows(
     assert downloading.value.suggested_filename == "à corriger.csv"
 
 
+@pytest.mark.usefixtures("report", "mirror")
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1180), ("dark", 390)])
+def test_the_undo_sheet_of_a_mistake_is_ticked_off_by_the_mirror(
+    opened: Callable[..., Page], warehouse: Engine, scheme: Literal["light", "dark"], width: int
+) -> None:
+    page, label = opened(scheme, width), f"{scheme}-{width}"
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("""insert into bms.creation (resource, key, digest, drop_id, line, state, attempt,
+                max_attempts, empty_lookups, evidence, candidates, remote_id, remote_number, manager_key,
+                entered_at, changed_at) values
+                ('employee', 'a', 'd', 1, 2, 'created', 1, 5, 0, '[]', '[]', '0a', 4711, null, now(), now()),
+                ('employee', 'b', 'd', 1, 3, 'created', 1, 5, 0, '[]', '[]', '0b', 4712, 'a', now(), now()),
+                ('employee', 'c', 'd', 1, 4, 'adopted', 1, 5, 0, '[]', '[]', '0c', 4713, 'a', now(), now())""")
+        )
+    page.goto(f"{BOARD}/bms/drops/1")
+    page.get_by_role("button", name="Ouvrir la fiche d'annulation").click()
+    rows = page.get_by_role("group", name="Dépôt fait par erreur").get_by_role("rowheader")
+    expect(rows).to_have_text(["3", "2"])  # reports before their managers, nothing adopted
+    picture(page, f"undo-1-open-{label}")
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("update bms.employee set deleted = true, _removal_reason = 'missing'")
+        )
+    page.reload()
+    expect(page.get_by_text("supprimée, constaté le")).to_have_count(1)
+    with warehouse.begin() as connection:
+        connection.execute(text("delete from bms.creation where key = 'b'"))
+    page.reload()
+    expect(page.get_by_text("Fiche close")).to_be_visible()
+    picture(page, f"undo-2-closed-{label}")
+
+
 def test_a_refused_upload_is_explained(opened: Callable[..., Page]) -> None:
     page = opened()
     page.goto(INBOX)

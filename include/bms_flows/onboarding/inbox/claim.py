@@ -252,6 +252,16 @@ def record_submission(engine: Engine, number: int, user: str) -> None:
         )
 
 
+def open_undo_sheet(engine: Engine, number: int, user: str) -> None:
+    """Record that a drop was a mistake, whose records users of the service remove by hand."""
+    with engine.begin() as connection:
+        connection.execute(
+            update(dropped_file)
+            .where(dropped_file.c.id == number, dropped_file.c.undo_at.is_(None))
+            .values(undo_at=clock(connection), undo_by=user)
+        )
+
+
 def renew(connection: Connection, held: Drop, **values: Any) -> None:
     """Renew the lease, and set `values`, in the caller's transaction.
 

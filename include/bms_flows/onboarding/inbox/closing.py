@@ -27,6 +27,7 @@ def record_content(engine: Engine, held: Drop, *, sha256: str, archive: str) -> 
                 dropped_file.c.sha256 == sha256,
                 dropped_file.c.state == "applied",
                 dropped_file.c.counts.is_not(None),
+                dropped_file.c.undo_at.is_(None),  # its records are being removed
                 dropped_file.c.id != held.id,
             )
             .order_by(dropped_file.c.id.desc())

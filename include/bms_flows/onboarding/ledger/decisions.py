@@ -57,6 +57,23 @@ def give_up(entry: Entry, *, who: str, run: str) -> Transition:
     return Transition(changed, "decided_give_up", run, who)
 
 
+def forget(entry: Entry) -> Entry:
+    """Return a created row whose record users removed by an undo sheet, as one that was given up.
+
+    Raises `InvalidTransition` for an adopted record, which no drop created.
+    """
+    if entry.state is not State.CREATED:
+        raise InvalidTransition
+    return _replace(
+        entry,
+        state=State.GIVEN_UP,
+        returned_id=None,
+        remote_id=None,
+        remote_number=None,
+        is_standby=None,
+    )
+
+
 def reopen(
     entry: Entry, row: NewRow, *, now: datetime, attempts: int, snapshot_id: int | None = None
 ) -> Transition:

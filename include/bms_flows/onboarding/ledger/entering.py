@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from sqlalchemy import Connection, null, select, update
+from sqlalchemy import Connection, delete, null, select, update
 from sqlalchemy import bindparam as bind
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from bms_flows.onboarding.ledger.decisions import reopen
+from bms_flows.onboarding.ledger.decisions import forget, reopen
 from bms_flows.onboarding.ledger.entry import (
     EXISTING,
     OPEN,
@@ -100,8 +100,9 @@ def enter(
     *,
     attempts: int,
     snapshot_id: int | None = None,
+    removed: Collection[str] = (),
 ) -> None:
-    """Enter new rows, and reopen rejected ones, in the caller's transaction.
+    """Enter new rows, and reopen rejected ones and those of `removed` records, in the caller's transaction.
 
     Rows in any other state stay unchanged. Idempotent. `snapshot_id` is the snapshot of the service
     with which the rows were planned.
@@ -120,9 +121,14 @@ def enter(
             entered.append((entry, Transition(entry, "entered", row.reason)))
             continue
         with suppress(InvalidTransition):
-            again = reopen(entry, row, now=now, attempts=attempts, snapshot_id=snapshot_id)
+            cleared = forget(entry) if entry.remote_id in removed else entry
+            again = reopen(cleared, row, now=now, attempts=attempts, snapshot_id=snapshot_id)
             entered.append((entry, again))
     write(connection, entered, now)
+    match = creation_match.c
+    connection.execute(
+        delete(creation_match).where(match.resource == resource, among(match.remote_id, removed))
+    )
     if entered:
         _save_bodies(connection, drop_id, {entry.id: given[entry.key] for entry, _ in entered})
 

@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from bms.dates import parse_date
 from bms_flows.onboarding.faults import Fault
@@ -14,6 +14,8 @@ from bms_flows.onboarding.ledger.entry import EXISTING, UNSENT, Entry, State
 from bms_flows.onboarding.planning.plan import Action, PlannedRow, reject
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import normalize
+
+T = TypeVar("T", bound=Mapping[Any, Any])
 
 NUMBER: Final = "id_manager"
 PAYROLL: Final = "manager_payroll_number"
@@ -287,3 +289,16 @@ def chunks(
         else:
             cut.append(family)
     return cut
+
+
+def reports_first(created: Sequence[T]) -> list[T]:
+    """Return records, with `key` and `manager_key`, such that reports precede their managers."""
+    manager_of = {each["key"]: each["manager_key"] for each in created}
+
+    def depth(key: str | None) -> int:
+        above = 0
+        while key in manager_of and above < len(manager_of):
+            key, above = manager_of[key], above + 1
+        return above
+
+    return sorted(created, key=lambda each: -depth(each["key"]))

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final
@@ -44,6 +44,18 @@ class PlanningView:
     """The service's codes that mirrored records have, by field."""
     contains: Callable[[str], bool] = lambda _: False
     """Returns whether a list contains a remote id."""
+    removed: frozenset[str] = frozenset()
+    """Records that users removed by an undo sheet; the view has no trace of them."""
+
+    def without(self, removed: Collection[str]) -> "PlanningView":
+        """Return the view without records that users removed by an undo sheet: their rows start clean."""
+        return replace(
+            self,
+            entries={k: e for k, e in self.entries.items() if e.remote_id not in removed},
+            shown=[known for known in self.shown if known.remote_id not in removed],
+            matched={k: each for k, each in self.matched.items() if each not in removed},
+            removed=frozenset(removed),
+        )
 
     @cached_property
     def by_key(self) -> Mapping[str, Sequence[ServiceRecord]]:

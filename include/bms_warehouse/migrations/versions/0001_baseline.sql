@@ -165,6 +165,8 @@ create table bms.dropped_file ( -- Dropped files; inserting a row claims the fil
     started_at timestamptz, -- Start of the DAG run; null until then.
     finished_at timestamptz, -- Latest end.
     submitted_by text, -- Id of the Airflow user who submitted the file on the board; null for a file that was put into the folder.
+    undo_at timestamptz, -- Time at which a user opened the undo sheet: the drop was a mistake, and the records that it created are being removed by hand.
+    undo_by text, -- Id of that user.
     constraint pk_dropped_file primary key (id),
     constraint ck_dropped_file_finished check (state in ('waiting', 'open') or finished_at is not null),
     constraint ck_dropped_file_state check (state in ('waiting', 'open', 'applied', 'not_applied', 'refused', 'repeated', 'withdrawn')),

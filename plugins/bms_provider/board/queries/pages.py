@@ -13,6 +13,7 @@ from upath import UPath
 
 from bms_flows.monitoring import deadlines
 from bms_flows.onboarding.planning.limits import ApprovalReason
+from bms_flows.onboarding.planning.managers import reports_first
 from bms_flows.onboarding.reporting import approval_request
 from bms_flows.onboarding.reporting.approval_request import ApprovalRequest
 from bms_flows.onboarding.resources.remotes import REMOTES
@@ -25,6 +26,7 @@ from bms_provider.board.queries import trends
 from bms_provider.board.queries.overview import flow_rows
 from bms_provider.board.texts import download_name, file_fault, of_new_records, outcome_labels
 from bms_warehouse.queries import drops, loads, waiting
+from bms_warehouse.tables.mirror import MIRROR_TABLES
 
 MAX_LOADS = 60
 DAYS = 90
@@ -160,6 +162,7 @@ def drop_page(
     """Return the data of a drop's page; close the connection before listing the report."""
     language = settings.language_of(REMOTES[drop["resource"]].resource.inbox)
     details = drop["details"] or {}
+    mirror = MIRROR_TABLES[drop["resource"]].current
     plans = [
         (plan, approval_request.outcome_text(Counter(plan["counts"]), drop["resource"], language))
         for plan in drops.plans(warehouse, drop["id"])
@@ -179,6 +182,7 @@ def drop_page(
         "unread": bool(details) and not any(rows for _, rows in outcomes),
         "plans": plans,
         "waiting": waiting.rows_of_drop(warehouse, drop["id"]),
+        "undo": reports_first(drops.created(warehouse, drop["id"], mirror)),
         "progress": drops.progress(warehouse, drop["id"]),
     }
     warehouse.close()

@@ -1,0 +1,105 @@
+"""A drop made by mistake: its undo sheet, the removals by hand, and the same file dropped again."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from bms_flows.mirror.run import TooManyRemovals
+from bms_flows.onboarding.inbox import claim
+from bms_flows.onboarding.planning.managers import reports_first
+from bms_flows.onboarding.preview import Reading, mirror_view
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reporting.report import RowOutcome
+from bms_sandbox.serve import Sandbox
+from bms_warehouse.queries import drops
+from bms_warehouse.tables.mirror import MIRROR_TABLES
+from tests.bms_flows.mirror.environment import Mirror
+from tests.bms_flows.onboarding.conftest import Drop, csv
+from tests.bms_flows.onboarding.onboarding import Run, onboard
+
+PEOPLE = csv(
+    "900002;Martin;Paul;2026-05-01;900001",
+    "900001;Lefèvre;Aurélie;2026-05-01;",
+    "900003;Petit;Inès;2026-05-01;900002",
+)
+
+
+def run(this: Run) -> dict[str, int]:
+    """Carry a drop through; return the number of rows by state."""
+    outcomes: list[RowOutcome] = onboard(replace(this, entities=(1,)))
+    return dict(Counter(each.state for each in outcomes))
+
+
+def sheet_of(warehouse: Engine, number: int) -> list[Any]:
+    """Return the undo sheet of a drop."""
+    with warehouse.connect() as connection:
+        return reports_first(drops.created(connection, number, MIRROR_TABLES["employee"].current))
+
+
+def test_the_sheet_lists_what_the_drop_created_and_a_re_drop_starts_clean(
+    sandbox: Sandbox, warehouse: Engine, mirror: Mirror, drop: Drop
+) -> None:
+    # One of them existed: the drop adopts or finds it, and it is on no sheet.
+    known = sandbox.insert(
+        "employees",
+        id_entity=1,
+        payroll_number="900009",
+        last_name="Roux",
+        first_name="Max",
+        start_date="2026-05-01",
+    )
+    first = drop(PEOPLE + b"1;900009;Roux;Max;2026-05-01;\n")
+    assert run(first) == {"created": 3, "already_there": 1}
+    mirror.run("employee", id_entity=1)
+    sheet = sheet_of(warehouse, first.drop_id)
+    created = {row["payroll_number"]: row["guid_employee"] for row in sandbox.rows("employees")}
+    # Reports before their managers.
+    assert [row["remote_id"] for row in sheet] == [
+        created[each] for each in ("900003", "900002", "900001")
+    ]
+    assert [row["last_name"] for row in sheet] == ["Petit", "Martin", "Lefèvre"]
+    assert known["guid_employee"] not in {row["remote_id"] for row in sheet}
+
+    for row in sheet[:2]:
+        sandbox.delete("employees", row["remote_id"])
+    strict = replace(mirror.settings, mirror_gone_rows=0, mirror_gone_percent=0)
+    mirror.settings = strict
+    with pytest.raises(TooManyRemovals):
+        mirror.run("employee", id_entity=1)
+    claim.open_undo_sheet(warehouse, first.drop_id, "marie")
+    mirror.run("employee", id_entity=1)  # they are no losses
+    states = [row["_removal_reason"] for row in sheet_of(warehouse, first.drop_id)]
+    assert states == ["missing", "missing", None]
+    sandbox.delete("employees", sheet[2]["remote_id"])
+    mirror.run("employee", id_entity=1)
+    assert all(row["_removal_reason"] for row in sheet_of(warehouse, first.drop_id))
+
+    reading = Reading.of("employee", first.settings)
+    view = mirror_view(warehouse, read(PEOPLE, "drop.csv", reading.resource), reading, None)
+    assert view.entries == {}
+    again = drop(PEOPLE)
+    assert run(again) == {"created": 3}
+    assert run(drop(PEOPLE)) == {"already_there": 3}
+    assert len(sheet_of(warehouse, again.drop_id)) == 3
+    numbers = Counter(row["payroll_number"] for row in sandbox.rows("employees"))
+    assert [numbers[each] for each in ("900001", "900002", "900003", "900009")] == [1, 1, 1, 1]
+
+
+def test_a_removal_without_an_undo_sheet_stays_a_change_for_users(
+    sandbox: Sandbox, warehouse: Engine, drop: Drop
+) -> None:
+    """Nobody said that it was a mistake: the person may have left."""
+    first = drop(csv("900001;Lefèvre;Aurélie;2026-05-01;"))
+    assert run(first) == {"created": 1}
+    [row] = sheet_of(warehouse, first.drop_id)
+    sandbox.delete("employees", row["remote_id"])
+    with warehouse.begin() as connection:  # lists may omit a record that is newer
+        connection.execute(
+            text("update bms.creation set changed_at = changed_at - interval '1 minute'")
+        )
+    assert run(drop(csv("900001;Lefèvre;Aurélie;2026-05-01;"))) == {"needs_review": 1}
+    with warehouse.connect() as connection:
+        assert connection.scalar(text("select count(*) from bms.creation")) == 1
