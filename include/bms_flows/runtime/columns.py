@@ -135,7 +135,8 @@ def _arrays(
     arrays: dict[str, pa.Array] = {}
     failed: dict[int, InvalidCell] = {}
     for column in columns:
-        array_of, code = _reader(type(column.type), zone)
+        kind: type = type(column.type)
+        array_of, code = _reader(kind, zone)
         if column.name in constants:
             one = array_of([constants[column.name]])[0]
             arrays[column.name] = pa.repeat(one, count)

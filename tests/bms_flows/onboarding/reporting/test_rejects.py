@@ -12,6 +12,7 @@ import openpyxl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openpyxl.utils import get_column_letter
 
 from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.reading.reader import read
@@ -299,5 +300,8 @@ def test_sentences_fit_their_columns_in_a_workbook(name: str) -> None:
         content = stream.getvalue()
     sheet = openpyxl.load_workbook(io.BytesIO(rejected(content, name, ".xlsx"))).active
     assert sheet is not None
-    widths = {cell.value: sheet.column_dimensions[cell.column_letter].width for cell in sheet[1]}
+    widths = {
+        cell.value: sheet.column_dimensions[get_column_letter(place)].width
+        for place, cell in enumerate(sheet[1], start=1)
+    }
     assert widths["_reason_fr"] > 3 * widths["_line"]
