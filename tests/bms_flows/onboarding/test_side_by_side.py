@@ -118,3 +118,24 @@ def test_a_record_not_listed_yet_is_not_created_again(
         assert len(sandbox.truth()["created"][f"{resource}s"]) == 1
 
     asyncio.run(main())
+
+
+async def test_two_files_with_the_same_people_report_their_creation_once(
+    sandbox: Sandbox, drop: Drop, warehouse: Engine
+) -> None:
+    rows = ("900001;Girard;Alice;2026-05-15;", "900002;Petit;Luc;2026-05-15;")
+    runs = [drop(csv(*rows)), drop(csv(*reversed(rows)))]
+    async with taking(runs[0], warehouse) as one, taking(runs[1], warehouse) as other:
+        drops = (one, other)
+        plans = [await each.plan() for each in drops]
+        begun = [await each.enter(plan) for each, plan in zip(drops, plans, strict=True)]
+        for each, entered in zip(drops, begun, strict=True):
+            await each.apply(entered)
+        ended = [
+            await each.creation.conclude(entered.plan_id, each.sheet)
+            for each, entered in zip(drops, begun, strict=True)
+        ]
+    states = [[outcome.state for outcome in each.outcomes] for each in ended]
+    assert states == [["created"] * 2, ["already_there"] * 2]
+    assert all(outcome.guid for each in ended for outcome in each.outcomes)
+    assert len(sandbox.truth()["created"]["employees"]) == 2

@@ -70,7 +70,7 @@ ouvrez le dépôt, puis son compte rendu. Les mêmes fichiers sont dans reports/
 created.csv, rejected.xlsx, rejected.csv, needs_review.csv, receipt.json.
 
 Corrigez rejected.xlsx dans Excel (rejected.csv dans un éditeur de
-texte) et déposez-le ici. Ne modifiez pas ses colonnes _line à _original : elles ne créent rien, mais
+texte) et déposez-le ici. Ne modifiez pas ses colonnes en _ (la raison est la première) : elles ne créent rien, mais
 gardent ce que le fichier contenait.
 
 Colonnes / Columns (* obligatoire / required)
@@ -98,7 +98,7 @@ Answer: open {page}
 then the drop and its report; reports/{inbox}/ has the same files.
 
 Correct rejected.xlsx in Excel (rejected.csv in a text editor) and drop it here. Leave its columns
-_line to _original unchanged: they create nothing, and hold what the file contained.
+that begin with _ unchanged (the first is the reason): they create nothing, and hold what the file contained.
 """
 
 

@@ -17,6 +17,7 @@ _FEWEST_HEADERS: Final = 2
 _TITLE_CELLS: Final = 2
 _LANGUAGES: Final = re.compile(r"[/|\n]|\s[-–—]\s|\s\((?=[^()]*\)\s*$)")  # noqa: RUF001 - as users write
 """What separates a header's languages, as in `Nom / Last name` or `Nom (Last name)`."""
+_FIGURES: Final = re.compile("[0-9@]")
 _SMALL_WORDS: Final = frozenset(
     {"d", "de", "des", "du", "en", "et", "l", "la", "le", "les", "of", "the"}
 )
@@ -57,13 +58,12 @@ def is_header(row: Sequence[str], resource: Resource) -> bool:
 def place_of_header(rows: Sequence[Sequence[str]], resource: Resource) -> int:
     """Return the place of the header among the first filled rows: the one below titles with most fields, or the first.
 
-    A title has fewer cells than a header: a header in the middle of sorted rows is none.
+    A header in the middle of sorted rows is none: titles have two cells at most, or few and no figures.
     """
     headers = [n for n, row in enumerate(rows[: ROWS + 1]) if is_header(row, resource)]
     place = max(headers, key=lambda n: _named(rows[n], resource), default=0)
     width = _filled(rows[place])
-    titles = all(_filled(row) <= max(_TITLE_CELLS, width // 2) for row in rows[:place])
-    return place if titles else 0
+    return place if all(_is_title(row, width) for row in rows[:place]) else 0
 
 
 def field_of(header: str, resource: Resource) -> Field | None:
@@ -138,6 +138,11 @@ def repeats(row: Sequence[str], fields: Sequence[str | None], resource: Resource
 def _in_each_language(header: str, resource: Resource) -> list[Field | None]:
     parts = [normalize_header(part) for part in _LANGUAGES.split(header)]
     return [resource.by_header.get(part) for part in parts if part] if len(parts) > 1 else []
+
+
+def _is_title(row: Sequence[str], width: int) -> bool:
+    few = _filled(row) <= width // 2 and not any(map(_FIGURES.search, row))
+    return few or _filled(row) <= _TITLE_CELLS
 
 
 def _filled(row: Sequence[str]) -> int:

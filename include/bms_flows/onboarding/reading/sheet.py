@@ -4,15 +4,19 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.resources.description import Value
+from bms_flows.runtime.settings import Language
 
 HINT = "_hint"
 ORIGINAL = "_original"
-REPORT_COLUMNS = ("_line", "_field", "_reason_fr", "_reason_en", HINT, ORIGINAL)
-"""Columns that a reject file adds; they are passed over in reading."""
+REPORT_COLUMNS: Final[Mapping[Language, Sequence[str]]] = {
+    "FR": ("_reason_fr", "_cell", HINT, "_field", "_line", "_reason_en", ORIGINAL),
+    "EN": ("_reason_en", "_cell", HINT, "_field", "_line", "_reason_fr", ORIGINAL),
+}
+"""Columns that a reject file adds before the others, by its language; they are passed over in reading."""
 
 
 @dataclass(frozen=True)
@@ -144,4 +148,4 @@ class Sheet:
 
 def is_report_column(header: str) -> bool:
     """Return whether a reject file added this column."""
-    return header.strip().casefold() in REPORT_COLUMNS
+    return header.strip().casefold() in REPORT_COLUMNS["FR"]

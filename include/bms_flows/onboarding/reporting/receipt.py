@@ -70,7 +70,9 @@ async def make_receipt(snapshots: DropLists, plan_id: str) -> tuple[list[RowOutc
 
     async def complete(row: Mapping[str, Any]) -> RowOutcome:
         entry = entries.get(row["key"])
-        outcome = outcome_of(row, plan.state, entry, fields.get(entry.id) if entry else None)
+        outcome = outcome_of(
+            row, plan.state, entry, fields.get(entry.id) if entry else None, plan.drop_id
+        )
         if entry is not None and entry.id in contradicted and outcome.state in CONTRADICTED:
             code, ids = contradicted[entry.id]
             outcome = replace(
@@ -117,8 +119,9 @@ def outcome_of(
     plan_state: str,
     entry: Entry | None,
     fields: Mapping[str, Sequence[str]] | None,
+    drop_id: int,
 ) -> RowOutcome:
-    """Return the outcome of a planned row, from its action and its ledger entry. Pure."""
+    """Return the outcome of a planned row of a drop, from its action and its ledger entry. Pure."""
     line = row["line"]
     if row["action"] in (Action.REJECTED, Action.ALREADY_THERE, Action.MANUAL_CHANGE):
         return _by_plan(row)
@@ -138,7 +141,7 @@ def outcome_of(
             is_standby=entry.is_standby,
             faults=(fault,),
         )
-    return _by_entry(row, entry, fields or {})
+    return _by_entry(row, entry, fields or {}, drop_id)
 
 
 def _by_plan(row: Mapping[str, Any]) -> RowOutcome:
@@ -161,7 +164,7 @@ def _by_plan(row: Mapping[str, Any]) -> RowOutcome:
 
 
 def _by_entry(
-    row: Mapping[str, Any], entry: Entry, fields: Mapping[str, Sequence[str]]
+    row: Mapping[str, Any], entry: Entry, fields: Mapping[str, Sequence[str]], drop_id: int
 ) -> RowOutcome:
     line = row["line"]
     match entry.state:
@@ -169,7 +172,8 @@ def _by_entry(
             different = fields.get("different", ())
             if entry.existed and different:
                 state: OutcomeState = "needs_review"
-            elif entry.existed:
+            elif entry.existed or entry.drop_id != drop_id:
+                # The report of the drop that entered the row says that it was created.
                 state = "already_there"
             else:
                 state = "created" if entry.state is State.CREATED else "adopted"

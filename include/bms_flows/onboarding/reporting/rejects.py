@@ -1,27 +1,24 @@
 """Reject file: the rejected rows in the format of the drop, with the faults; it can be dropped again.
 
-Cells keep their original text and quotes, except cells that Excel would execute (see `excel_csv`).
-Missing cells of a row that is too short become `#MANQUE`, which is rejected until a user replaces or
-clears it. Surplus cells follow the report columns; in a workbook, empty ones become `#EN TROP`.
+The report columns come first: the reason, the cell, the remedy. In a workbook the faulty cells are
+coloured and commented. Cells keep their original text and quotes, except cells that Excel would
+execute (see `excel_csv`). Missing cells of a row that is too short become `#MANQUE`, which is
+rejected until a user replaces or clears it. Surplus cells follow the row; in a workbook, empty ones
+become `#EN TROP`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Final
+from typing import Final, TypeVar
+
+from openpyxl.utils import get_column_letter
 
 from bms_flows.onboarding.faults import Fault, with_column
 from bms_flows.onboarding.reading import reject_notes, tokens
 from bms_flows.onboarding.reading.cells import MISSING, shown
 from bms_flows.onboarding.reading.encoding import decode
-from bms_flows.onboarding.reading.parts import (
-    GENERAL,
-    TEXT,
-    ColumnLayout,
-    Layout,
-    RawCell,
-    RawRow,
-)
+from bms_flows.onboarding.reading.parts import TEXT, ColumnLayout, Layout, RawCell, RawRow
 from bms_flows.onboarding.reading.sheet import (
     HINT,
     ORIGINAL,
@@ -37,27 +34,22 @@ from bms_flows.runtime.settings import Language
 
 SURPLUS: Final = "#EN TROP"
 """The text of a workbook for empty surplus cells of a CSV row, until a user deletes it."""
-
-_WIDTHS: Final = {
-    "_line": 6,
-    "_field": 18,
-    "_reason_fr": 50,
-    "_reason_en": 40,
-    HINT: 50,
-    ORIGINAL: 18,
-}
-"""Widths of the added columns, in characters."""
+_WIDTHS: Final = {"_cell": 10, "_line": 7, HINT: 44, "_field": 22, ORIGINAL: 22}
+_REASON_WIDTH: Final = 44
+_NARROWEST, _WIDEST = 10, 40
 
 Faults = Mapping[int, Sequence[Fault]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class _Rejected:
-    """A rejected row or the header of a CSV: original cells and report columns."""
+    """A rejected row or the header of a CSV: report columns and original cells."""
 
-    cells: Sequence[str]
     added: Sequence[str]
+    cells: Sequence[str]
     extra: Sequence[str] = ()
+    comments: Mapping[int, str] | None = None
 
 
 def reject_files(
@@ -78,12 +70,11 @@ def reject_files(
         _, declaration = tokens.declared(text)
         rows = list(made.csv_rows(text[len(declaration) :]))
         as_csv = declaration + "".join(map(made.csv_line, rows))
-        as_texts = xlsx_file("rejected", map(made.text_row, rows), made.text_columns())
-        return {".csv": encoding.encode(as_csv), ".xlsx": as_texts}
+        return {".csv": encoding.encode(as_csv), ".xlsx": made.text_workbook(rows)}
     rows_of_faults = (
-        made.report_cells(fault.line, [fault]) for each in faults.values() for fault in each
+        made.report_cells(fault.line, 1, [fault]) for each in faults.values() for fault in each
     )
-    return {".csv": csv_file(REPORT_COLUMNS, rows_of_faults)}
+    return {".csv": csv_file(made.columns, rows_of_faults)}
 
 
 class _RejectFile:
@@ -91,16 +82,34 @@ class _RejectFile:
 
     def __init__(self, form: FileFormat, faults: Faults, language: Language) -> None:
         self.form, self.faults, self.language = form, faults, language
+        self.columns = REPORT_COLUMNS[language]
         self.width = len(form.headers)
         reported = [*map(is_report_column, form.headers)]
         self.kept = [place for place, of_report in enumerate(reported) if not of_report]
         # Without report columns the file is not a reject file: apostrophes in cells are content.
         self.unescaped = unescape if any(reported) else unescape_start
 
+    def chosen(
+        self, rows: Iterable[tuple[int, T]]
+    ) -> Iterator[tuple[T | None, int | None, Sequence[Fault]]]:
+        """Yield the header, hidden rows above it, a row for the faults of the file, and the rejected rows, with their lines and faults."""
+        above: list[tuple[T, int, Sequence[Fault]]] = []
+        for line, row in rows:
+            faults = self.faults.get(line, ())
+            if line == self.form.header_line:
+                yield row, line, faults
+                yield from above
+                if notes := [*self.faults.get(0, ()), *_hidden_rows(self.faults)]:
+                    yield None, None, notes
+            elif line in self.faults and line < self.form.header_line:
+                above.append((row, line, faults))
+            elif line in self.faults:
+                yield row, line, faults
+
     def report_cells(
-        self, line: int | None, faults: Sequence[Fault], cells: Sequence[str] = ()
+        self, line: int | None, number: int, faults: Sequence[Fault], cells: Sequence[str] = ()
     ) -> list[str]:
-        """Return the report columns of a row of `cells`; fields have the names of the drop's headers."""
+        """Return the report columns of row `number` of `cells`; fields have the names of the drop's headers."""
 
         def column(fault: Fault) -> str:
             return fault.column or self.form.header(fault.field)
@@ -112,14 +121,42 @@ class _RejectFile:
             return " | ".join(dict.fromkeys(text for text in texts if text))
 
         hints = joined(fault.hint(self.language) for fault in faults)
-        return [
-            "" if line is None else str(line),
-            joined(column(fault) for fault in faults),
-            joined(reason(fault, "FR") for fault in faults),
-            joined(reason(fault, "EN") for fault in faults),
-            hints + reject_notes.write_remarks(self.form.inferred),
-            self._originals(cells),
-        ]
+        written = {
+            "_reason_fr": joined(reason(fault, "FR") for fault in faults),
+            "_reason_en": joined(reason(fault, "EN") for fault in faults),
+            "_cell": joined(self._address(fault, number) for fault in faults),
+            "_field": joined(column(fault) for fault in faults),
+            "_line": "" if line is None else str(line),
+            HINT: hints + reject_notes.write_remarks(self.form.inferred),
+            ORIGINAL: self._originals(cells),
+        }
+        return [written[name] for name in self.columns]
+
+    def _place(self, fault: Fault) -> int | None:
+        """Return the place of a fault's cell in the reject file; None if it has none."""
+        form, place = self.form, -1
+        if fault.column in form.headers:
+            place = form.headers.index(fault.column)
+        elif fault.field in form.columns:
+            place = form.columns.index(fault.field)
+        return len(self.columns) + self.kept.index(place) if place in self.kept else None
+
+    def _address(self, fault: Fault, number: int) -> str:
+        place = self._place(fault)
+        row = 1 if fault.line == self.form.header_line else number
+        return "" if place is None else f"{get_column_letter(place + 1)}{row}"
+
+    def _comments(self, line: int | None, faults: Sequence[Fault]) -> Mapping[int, str]:
+        """Return what is wrong with the cells of a row, by place; faults of headers are those of the header's row."""
+        if line == self.form.header_line:
+            faults = next(iter(self.faults.values()), ())  # each row has the faults of the header
+        found: dict[int, str] = {}
+        for fault in faults:
+            place = self._place(fault)
+            if place is not None and fault.line == line:
+                text = f"{fault.reason(self.language)}\n{fault.hint(self.language)}"
+                found[place] = f"{found[place]}\n{text}" if place in found else text
+        return found
 
     def _originals(self, cells: Sequence[str]) -> str:
         """Return the `_original` column of a row from its cells as read."""
@@ -131,22 +168,22 @@ class _RejectFile:
         values = {name: cell.strip() for name, cell in fields if name in self.form.texts}
         return reject_notes.write_originals(values, earlier)
 
+    def _added(
+        self, line: int | None, number: int, faults: Sequence[Fault], cells: Sequence[str]
+    ) -> Sequence[str]:
+        of_header = line == self.form.header_line
+        return self.columns if of_header else self.report_cells(line, number, faults, cells)
+
     def csv_rows(self, text: str) -> Iterator[_Rejected]:
         """Yield the header and the rejected rows of a CSV."""
-        for line, raw in enumerate(tokens.records(text, self.form.delimiter), start=1):
-            faults = self.faults.get(line, ())
-            if line == self.form.header_line:
-                added: Sequence[str] = REPORT_COLUMNS
-            elif line in self.faults:
-                added = self.report_cells(line, faults, [*map(self._content, raw)])
-            else:
-                continue
+        records = enumerate(tokens.records(text, self.form.delimiter), start=1)
+        for number, (row, line, faults) in enumerate(self.chosen(records), start=1):
+            raw = row or []
+            added = self._added(line, number, faults, [*map(self._content, raw)])
             cells = [raw[place] for place in self.kept if place < len(raw)]
             missing = MISSING if any(each.code == "cell_count" for each in faults) else ""
             cells += [missing] * (len(self.kept) - len(cells))
-            yield _Rejected(cells, added, raw[self.width :])
-            if line == self.form.header_line and 0 in self.faults:
-                yield _Rejected([""] * len(self.kept), self.report_cells(None, self.faults[0]))
+            yield _Rejected(added, cells, raw[self.width :], self._comments(line, faults))
 
     def _content(self, raw: str) -> str:
         return self.unescaped(tokens.content(raw))
@@ -154,7 +191,7 @@ class _RejectFile:
     def csv_line(self, row: _Rejected) -> str:
         """Return a row as a CSV line in the format of the drop."""
         added = (tokens.quoted(escape(cell), self.form.delimiter) for cell in row.added)
-        cells = [*map(self._harmless, row.cells), *added, *map(self._harmless, row.extra)]
+        cells = [*added, *map(self._harmless, row.cells), *map(self._harmless, row.extra)]
         return self.form.delimiter.join(cells) + self.form.line_end
 
     def _harmless(self, raw: str) -> str:
@@ -164,27 +201,20 @@ class _RejectFile:
             return raw
         return '"{}"'.format(escaped.replace('"', '""')) if '"' in raw else escaped
 
-    def text_columns(self) -> list[ColumnLayout]:
-        """Return the layout of a workbook of text cells."""
-        first = len(self.kept)
-        (every,) = ALL_TEXT
-        dropped = [replace(every, last=first - 1)] * (first > 0)
-        rest = replace(every, first=first + len(REPORT_COLUMNS))
-        return [*dropped, *self._report_columns(code=every.code), rest]
+    def text_workbook(self, rows: Iterable[_Rejected]) -> bytes:
+        """Return the rows of a CSV as a workbook of text cells."""
+        columns = [replace(each, code=TEXT) for each in self._layout()]
+        columns.append(replace(ALL_TEXT[0], first=len(columns)))
+        return self._written("rejected", map(self._text_row, rows), columns)
 
-    def _report_columns(self, code: str = GENERAL) -> list[ColumnLayout]:
-        """Return the layout of the added columns, wide enough for their sentences."""
-        places = enumerate(REPORT_COLUMNS, len(self.kept))
-        return [ColumnLayout(place, place, _WIDTHS.get(name), code=code) for place, name in places]
-
-    def text_row(self, row: _Rejected) -> SheetRow:
-        """Return a row of text cells for a workbook."""
-        added = [text(each, TEXT) for each in row.added]
+    def _text_row(self, row: _Rejected) -> SheetRow:
         extra = [*map(self._text_cell, row.extra)]
         if extra and not any(extra):
             # A workbook shows no empty cell, and the values before it may be one column too far right.
             extra = [text(SURPLUS, TEXT)]
-        return SheetRow([*map(self._text_cell, row.cells), *added, *extra])
+        added = [text(each, TEXT) for each in row.added]
+        cells = [*added, *map(self._text_cell, row.cells), *extra]
+        return SheetRow(cells, comments=row.comments or {}, wrapped=len(added))
 
     def _text_cell(self, raw: str) -> RawCell | None:
         content = self._content(raw)
@@ -198,35 +228,46 @@ class _RejectFile:
         rows = book.rows(sheet, layout)
         first = next(rows)  # the layout of the columns precedes the first row
         lines = self._sheet_rows(book, chain([first], rows))
-        layouts = [(place, layout.column(column)) for place, column in enumerate(self.kept)]
-        columns = [replace(each, first=place, last=place) for place, each in layouts if each]
-        columns += self._report_columns()
-        return xlsx_file(self.form.sheet, lines, columns, date1904=book.date1904)
+        columns = self._layout(layout)
+        return self._written(self.form.sheet, lines, columns, date1904=book.date1904)
+
+    def _written(
+        self,
+        name: str,
+        lines: Iterable[SheetRow],
+        columns: Sequence[ColumnLayout],
+        *,
+        date1904: bool = False,
+    ) -> bytes:
+        frozen = self.columns.index("_cell") + 1
+        return xlsx_file(name, lines, columns, date1904=date1904, frozen_columns=frozen)
+
+    def _layout(self, given: Layout | None = None) -> list[ColumnLayout]:
+        """Return widths in which reasons and headers are readable; columns of a workbook keep theirs."""
+        columns = [
+            ColumnLayout(place, place, _WIDTHS.get(name, _REASON_WIDTH))
+            for place, name in enumerate(self.columns)
+        ]
+        for place, column in enumerate(self.kept, start=len(columns)):
+            width = min(max(len(self.form.headers[column]) + 2, _NARROWEST), _WIDEST)
+            own = given.column(column) if given else None
+            own = own or ColumnLayout(place, place)
+            columns.append(replace(own, first=place, last=place, width=own.width or width))
+        return columns
 
     def _sheet_rows(self, book: Book, rows: Iterable[RawRow]) -> Iterator[SheetRow]:
-        above = []  # hidden rows above the header
-        for row in rows:
-            if row.line == self.form.header_line:
-                added: Sequence[str] = REPORT_COLUMNS
-            elif row.line in self.faults:
-                read = [self.unescaped(shown(cell)) for cell in book.cells(row)]
-                added = self.report_cells(row.line, self.faults[row.line], read)
-            else:
-                continue
-            cells = [self._copy(row.cells.get(place)) for place in self.kept]
+        chosen = self.chosen((row.line, row) for row in rows)
+        for number, (row, line, faults) in enumerate(chosen, start=1):
+            read = [self.unescaped(shown(cell)) for cell in book.cells(row)] if row else []
+            added = [*map(text, self._added(line, number, faults, read))]
+            raw = row.cells if row else {}
+            cells = [self._copy(raw.get(place)) for place in self.kept]
             extra = [
-                self._copy(row.cells.get(place)) for place in range(self.width, max(row.cells) + 1)
+                self._copy(raw.get(place)) for place in range(self.width, max(raw, default=0) + 1)
             ]
-            line = SheetRow([*cells, *map(text, added), *extra], row.hidden)
-            if row.line < self.form.header_line:
-                above.append(line)
-                continue
-            yield line
-            if row.line == self.form.header_line:
-                yield from above
-                if notes := [*self.faults.get(0, ()), *_hidden_rows(self.faults)]:
-                    reasons = map(text, self.report_cells(None, notes))
-                    yield SheetRow([*[None] * len(self.kept), *reasons])
+            hidden = row is not None and row.hidden
+            comments = self._comments(line, faults)
+            yield SheetRow([*added, *cells, *extra], hidden, comments, wrapped=len(added))
 
     def _copy(self, cell: RawCell | None) -> RawCell | None:
         """Return a cell with the same value and format; a text stays a text, whatever it starts with."""

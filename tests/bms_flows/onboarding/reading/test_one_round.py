@@ -100,6 +100,17 @@ def test_a_filled_row_above_the_header_is_no_title() -> None:
     assert faults(found) == [("no_header", 1)]
 
 
+def test_a_sparse_row_above_the_header_is_no_title() -> None:
+    header = f"{HEADER};Service;Ville;Poste;Salaire;Statut;Position"
+    for row in ("0042;Durand;Zoé;;;;;;;;", "Durand;Zoé;z@x.example;;;;;;;;"):
+        assert faults(sheet(row, header, "0043;Petit;Luc;1;31/12/2026;;;;;;"))[0] == (
+            "no_header",
+            1,
+        )
+    groups = sheet("Identité;;;;Contrat;;;;;;Autres", header, "0043;Petit;Luc;1;31/12/2026;;;;;;")
+    assert (faults(groups), notes(groups)) == ([], [("title_row", 1)])
+
+
 def test_a_title_that_is_a_header_by_chance_is_a_title() -> None:
     found = sheet("Consultant;;;;", HEADER, "0042;Durand;Zoé;1;31/12/2026")
     assert (faults(found), notes(found)) == ([], [("title_row", 1)])

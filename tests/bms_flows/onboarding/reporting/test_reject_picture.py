@@ -27,7 +27,7 @@ DROP = (
     "Pérès;Anaïs;1;000803;15/03/27;288016938401275\r\n"
     "Ünal;Cédric;1;000806;15/03/2027;1,85058E+14\r\n"
 )
-SHOWN = ("Nom", "Prénom", "Entité", "Matricule", "Date d'entrée", "N° de sécu", "_line", "_field")
+SHOWN = ("_cell", "Nom", "Prénom", "Entité", "Matricule", "Date d'entrée", "N° de sécu")
 REASON = "_reason_fr"
 PAGE = """<!doctype html><html lang="fr"><meta charset="utf-8"><meta name="color-scheme" content="light dark"><style>
 body {{ margin: 0; font: 14px/1.5 system-ui, sans-serif; color: light-dark(#1f2933, #e6edf3); background: light-dark(#fff, #1b1b1f) }}
@@ -61,14 +61,14 @@ def _as_excel(workbook: bytes) -> str:
     """Return the cells of a workbook as a page, with the letters and numbers that Excel shows."""
     sheet: Any = openpyxl.load_workbook(io.BytesIO(workbook)).active
     heads = {str(cell.value): cell.column_letter for cell in sheet[1]}
-    columns = [*SHOWN, REASON]
+    columns = [REASON, *SHOWN]
     letters = "".join(f"<th>{heads[name]}</th>" for name in columns)
     rows = []
     for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
         cells = {name: str(value or "") for name, value in zip(heads, row, strict=True)}
-        wrong = cells["_field"] if number > 1 else None
+        wrong = {name for name, cell in zip(heads, sheet[number], strict=True) if cell.comment}
         shown = "".join(
-            f'<td class="{"reason" if name == REASON else ""}{" bad" if name == wrong else ""}">'
+            f'<td class="{"reason" if name == REASON else ""}{" bad" if name in wrong else ""}">'
             f"{html.escape(cells[name])}</td>"
             for name in columns
         )

@@ -1,0 +1,130 @@
+"""rejected.xlsx opens ready to work: reason and cell first, faulty cells coloured and commented."""
+
+import io
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from bms_flows.onboarding.faults import Fault
+from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reporting.rejects import reject_files
+from bms_flows.onboarding.resources.employee import EMPLOYEE
+
+DROP = (
+    "Nom;Prénom;Entité;Matricule;Date d'entrée\r\n"
+    "D'Angelo;Noémie;1;000801;08/03/2027\r\n"
+    "Lemaître;Benoît;un;000802;31/02/2027\r\n"
+    "Pérès;;1;000803;15/03/27\r\n"
+)
+
+
+def workbook_of(drop: bytes) -> bytes:
+    """The same rows as a workbook of the user, with a date and a number."""
+    made: Any = openpyxl.Workbook()
+    for line in drop.decode().splitlines():
+        made.active.append(line.split(";"))
+    made.active["C4"].value = 1
+    made.active.column_dimensions["A"].width = 33
+    made.save(stream := io.BytesIO())
+    return stream.getvalue()
+
+
+def rejected(name: str, language: Any = "FR") -> bytes:
+    content = DROP.encode() if name.endswith("csv") else workbook_of(DROP.encode())
+    sheet = read(content, name, EMPLOYEE)
+    faults = {row.line: list(found) for row in sheet.rows if (found := sheet.faults_of(row))}
+    faults[4].append(Fault("missing_value", 4, field="first_name"))
+    return reject_files(content, sheet.form, faults, language)[".xlsx"]
+
+
+NAMES = ["a.csv", "a.xlsx"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_reason_and_cell_come_first(name: str) -> None:
+    sheet: Any = openpyxl.load_workbook(io.BytesIO(rejected(name))).active
+    head = [cell.value for cell in sheet[1]]
+    assert head[:2] == ["_reason_fr", "_cell"]
+    assert head[-5:] == ["Nom", "Prénom", "Entité", "Matricule", "Date d'entrée"]
+    first = {str(key): cell for key, cell in zip(head, sheet[2], strict=True)}
+    entity, start = first["Entité"].coordinate, first["Date d'entrée"].coordinate
+    assert first["_cell"].value == f"{entity} | {start}"
+    assert str(first["_reason_fr"].value).startswith("Entité\xa0: Ce n'est pas un nombre entier.")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_english_reader_finds_the_english_reason_first(name: str) -> None:
+    sheet: Any = openpyxl.load_workbook(io.BytesIO(rejected(name, "EN"))).active
+    assert [cell.value for cell in sheet[1]][:2] == ["_reason_en", "_cell"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_faulty_cells_are_coloured_and_commented(name: str) -> None:
+    sheet: Any = openpyxl.load_workbook(io.BytesIO(rejected(name))).active
+    marked = {
+        cell.coordinate: cell.comment.text
+        for row in sheet.iter_rows(min_row=2)
+        for cell in row
+        if cell.comment is not None
+    }
+    coloured = {
+        cell.coordinate
+        for row in sheet.iter_rows(min_row=2)
+        for cell in row
+        if cell.fill.fill_type == "solid"
+    }
+    assert coloured == marked.keys()
+    named = {
+        part
+        for row in sheet.iter_rows(min_row=2, min_col=2, max_col=2)
+        for part in str(row[0].value).split(" | ")
+    }
+    assert marked.keys() == named, "an empty cell that must be filled is marked too"
+    [text] = [each for at, each in marked.items() if at == str(sheet["B2"].value).split(" | ")[1]]
+    assert text == "Ce n'est pas une date.\nÉcrire 2026-12-31 ou 31/12/2026."
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_header_and_the_reasons_stay_in_view_and_columns_have_their_width(name: str) -> None:
+    sheet: Any = openpyxl.load_workbook(io.BytesIO(rejected(name))).active
+    assert sheet.freeze_panes == "C2"
+    widths = {
+        str(sheet.cell(1, column.min).value): column.width
+        for column in sheet.column_dimensions.values()
+    }
+    assert widths["_reason_fr"] >= 40
+    assert 8 <= widths["_cell"] <= 20
+    assert widths["Nom"] == (33 if name == "a.xlsx" else pytest.approx(12, abs=4))
+    assert widths["Date d'entrée"] >= len("Date d'entrée")
+    assert sheet["A2"].alignment.wrap_text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_corrected_file_is_accepted_when_it_is_dropped_again(name: str) -> None:
+    book: Any = openpyxl.load_workbook(io.BytesIO(rejected(name)))
+    sheet = book.active
+    head = {str(cell.value): cell.column for cell in sheet[1]}
+    for line, corrections in {
+        2: {"Entité": "1", "Date d'entrée": "28/02/2027"},
+        3: {"Date d'entrée": "15/03/2027", "Prénom": "Anaïs"},
+    }.items():
+        for header, value in corrections.items():
+            sheet.cell(line, head[header]).value = value
+    book.save(stream := io.BytesIO())
+    again = read(stream.getvalue(), "corrected.xlsx", EMPLOYEE)
+    assert again.faults == ()
+    assert [row.values["first_name"] for row in again.rows] == ["Benoît", "Anaïs"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_libreoffice_opens_the_file_with_its_comments(name: str, tmp_path: Path) -> None:
+    (tmp_path / "rejected.xlsx").write_bytes(rejected(name))
+    command = ["soffice", f"-env:UserInstallation=file://{tmp_path}/profile", "--headless"]
+    convert = ["--convert-to", "fods", "--outdir", str(tmp_path), str(tmp_path / "rejected.xlsx")]
+    subprocess.run([*command, *convert], check=True, capture_output=True, timeout=120)  # noqa: S603 - a fixed program
+    shown = (tmp_path / "rejected.fods").read_text()
+    assert shown.count("<office:annotation ") == 4
+    assert "28/02" not in shown
