@@ -273,6 +273,31 @@ def test_the_guide_of_hr_users_quotes_the_reasons_that_they_read() -> None:
     assert unknown == []
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: str(file.relative_to(PROJECT)))
+def test_every_table_renders(document: Path) -> None:
+    """A table is a head, a separator and rows, each on its line, with as many cells."""
+    text = re.sub(r"^ *```.*?^ *```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    lines = [re.sub(r"`[^`]*`", "code", line.strip()) for line in text.splitlines()]
+    assert [
+        line for line in lines if re.search(r"\|[ :]*-{3,}", line) and re.search(r"[^-|: ]", line)
+    ] == []
+    width = 0
+    for before, line in itertools.pairwise(["", *lines]):
+        if line.startswith("|") and re.fullmatch(r"[-|: ]+", line):
+            width = len(cells(line))
+            assert before.startswith("|"), line
+            assert len(cells(before)) == width, before
+        elif line.startswith("|"):
+            assert not width or len(cells(line)) == width, line
+        else:
+            width = 0
+
+
+def cells(line: str) -> list[str]:
+    """Return the cells of a line of a table."""
+    return re.split(r"(?<!\\)\|", line.strip("|"))
+
+
 def anchors(text: str) -> set[str]:
     """Return the anchors of a Markdown page: those of its headings, and those that it declares."""
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
@@ -331,6 +356,18 @@ def test_defaults_in_the_assumptions_are_those_of_the_code() -> None:
     told = {name: value for name, value in said if name in defaults}
     assert len(told) >= 12
     assert told == {name: defaults[name] for name in told}
+
+
+def test_defaults_beside_a_setting_are_those_of_the_code() -> None:
+    """A default in brackets follows its setting, as in `BMS_APPROVAL_HOURS` (72)."""
+    shown = {
+        (str(page.relative_to(PROJECT)), name, number.replace(",", ""))
+        for page in DOCUMENTS
+        for name, number in re.findall(r"`(BMS_\w+)` \((\d[\d.,]*)(?= |,|\)|;)", page.read_text())
+        if name in FLOW_SETTINGS
+    }
+    assert len(shown) > 20
+    assert [each for each in sorted(shown) if each[2] != written(FLOW_SETTINGS[each[1]])] == []
 
 
 def written(default: object) -> str:
