@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "include/bms_sandbox": set(),  # two independent readings of one interface, or neither proves the other
     "include/bms_warehouse": {"bms.endpoints", "bms.records"},  # declarations only
     "include/bms_flows": {"bms", "bms_warehouse"},
-    "include/bms_cli": {"bms", "bms_flows", "bms_warehouse"},
+    "include/bms_cli": {"bms", "bms_flows", "bms_warehouse", "bms_provider.hooks.bms.BmsHook"},
     "plugins/bms_provider/board": {
         "bms_flows",
         "bms_provider.addresses",
@@ -57,6 +57,7 @@ MAY_IMPORT = {
         "bms_provider.assets",
         "bms_provider.compat",
         "bms_provider.notices",
+        "bms_provider.notifiers",
         "bms_warehouse.tables",
         "bms_provider.addresses",
         "bms_provider.files",

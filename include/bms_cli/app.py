@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from bms_cli import alarms, dag_files, data, doctor, status, why
+from bms_cli import access, alarms, dag_files, data, doctor, status, why
 from bms_cli.output import UNKNOWN, show, show_error
 from bms_flows.runtime.settings import InvalidSetting
 
@@ -29,6 +29,7 @@ for command in (
     data.rebuild,
     data.erase,
     data.service,
+    access.access,
     dag_files.dags,
 ):
     app.command()(command)

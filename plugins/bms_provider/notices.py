@@ -17,7 +17,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from bms_flows.monitoring import alarms, approvals, channels
 from bms_flows.monitoring.channels import NO_ATTACHMENTS, Encryption, MailServer
-from bms_flows.runtime.notice import ChannelError, Links, Notice, Send, broadcast
+from bms_flows.runtime.notice import ChannelError, Links, NotDelivered, Notice, Send, broadcast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,6 +61,16 @@ def send_to(to: str, notice: Notice) -> None:
 def mail_report(settings: FlowSettings, notice: Notice, workbook: Mapping[str, bytes]) -> None:
     """Mail the invoice report to `BMS_REPORT_TO`; raise `NotDelivered` or `ChannelError`."""
     _mail(notice, settings.report_to, workbook)
+
+
+def send(notice: Notice, settings: FlowSettings, to: str = "") -> None:
+    """Send a message to a mail address, a webhook, or the channels of the alarms; raise `NotDelivered`."""
+    if to:
+        send_to(to, notice)
+    elif found := configured(settings):
+        broadcast(found)(notice)
+    else:
+        raise NotDelivered(f"configure {WEBHOOK_CONN_ID} or {MAIL_CONN_ID}")
 
 
 def notify_approvers(flow: FlowContext, settings: OnboardingSettings) -> int:

@@ -118,6 +118,14 @@ def _default(field: dict[str, object]) -> object:
     return schema.get("default") if isinstance(schema, dict) else None
 
 
+def _operators(*folder: str) -> list[str]:
+    """Return the modules of a folder that have operators for users."""
+    path = os.path.join(os.path.dirname(__file__), *folder)  # noqa: PTH118, PTH120 - pathlib would be an import
+    package = ".".join(("bms_provider", *folder))
+    names = sorted(name[:-3] for name in os.listdir(path) if name.endswith(".py"))  # noqa: PTH208
+    return [f"{package}.{name}" for name in names if name not in OPERATOR_SUPPORT]
+
+
 def get_provider_info() -> dict[str, object]:
     """Return the provider's metadata; `package-name` must be the name of the distribution.
 
@@ -138,17 +146,17 @@ def get_provider_info() -> dict[str, object]:
         "operators": [
             {
                 "integration-name": name,
-                "python-modules": sorted(
-                    f"bms_provider.operators.{name.removesuffix('.py')}"
-                    for name in os.listdir(os.path.join(os.path.dirname(__file__), "operators"))  # noqa: PTH118, PTH120, PTH208 - pathlib would be an import
-                    if name.endswith(".py") and name[:-3] not in OPERATOR_SUPPORT
-                ),
+                "python-modules": [*_operators("operators"), *_operators("operators", "flows")],
             }
         ],
         "triggers": [{"integration-name": name, "python-modules": ["bms_provider.triggers.inbox"]}],
         "extra-links": [
             "bms_provider.operators.links.BmsBoardLink",
             "bms_provider.operators.links.BmsFileLink",
+        ],
+        "notifications": [
+            "bms_provider.notifiers.BmsApprovalNotifier",
+            "bms_provider.notifiers.BmsNotifier",
         ],
         "asset-uris": [{"schemes": ["x-bms"], "handler": None}],
         "connection-types": [

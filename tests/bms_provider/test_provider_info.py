@@ -96,9 +96,10 @@ def classes(base: type) -> set[str]:
     """Return the modules of the provider that define a public subclass of a base class."""
     modules = [
         importlib.import_module(each.name)
-        for folder in ("hooks", "operators", "triggers")
+        for folder in ("hooks", "operators", "operators.flows", "triggers")
         for each in pkgutil.iter_modules(
-            [f"{next(iter(bms_provider.__path__))}/{folder}"], f"bms_provider.{folder}."
+            [f"{next(iter(bms_provider.__path__))}/{folder.replace('.', '/')}"],
+            f"bms_provider.{folder}.",
         )
     ]
     return {
@@ -116,7 +117,7 @@ def classes(base: type) -> set[str]:
 )
 def test_every_module_with_a_public_class_is_listed(key: str, base: type) -> None:
     found = {name.rpartition(".")[0] for name in classes(base)}
-    found -= {"bms_provider.operators.base", "bms_provider.operators.creation"}  # base classes
+    found -= {f"bms_provider.operators.{name}" for name in ("base", "creation", "flows.base")}
     info: dict[str, Any] = get_provider_info()
     listed = [module for each in info[key] for module in each["python-modules"]]
     assert sorted(listed) == sorted(found)

@@ -38,6 +38,7 @@ class Runs:
     output: str
     airflow: str
     mine: str
+    team: str
     sandbox: Sandbox
 
     def returned(self, dag: str, task: str) -> list[Any]:
@@ -86,7 +87,7 @@ def runs(
     shutil.copytree(project / EXAMPLES, dags)
     for name, code in documented(project).items():
         (dags / f"{name}.py").write_text(code)
-    airflow, mine = _database(postgres), _database(postgres)
+    airflow, mine, team = _database(postgres), _database(postgres), _database(postgres, migrated)
     with psycopg.connect(mine) as connection:
         from bms_provider.example_dags.example_bms_create_contacts import TABLE
 
@@ -111,11 +112,12 @@ def runs(
             AIRFLOW_CONN_BMS_DEFAULT=json.dumps(form),
             AIRFLOW_CONN_BMS_WAREHOUSE=_connection(_database(postgres, migrated)),
             AIRFLOW_CONN_MY_DATABASE=_connection(mine),
+            AIRFLOW_CONN_TEAM_WAREHOUSE=_connection(team),
             BMS_DATA_ROOT=f"file://{folder}/data",
         )
         found = json.loads(last)
         assert found["errors"] == {}
-        yield Runs(found["results"], output, airflow, mine, sandbox)
+        yield Runs(found["results"], output, airflow, mine, team, sandbox)
 
 
 def test_every_example_succeeds(runs: Runs, project: Path) -> None:
@@ -219,8 +221,18 @@ def test_the_lines_that_documents_quote_are_marked(project: Path) -> None:
         assert len([line for line in quoted[1].splitlines() if line.strip()]) <= most
 
 
+def test_ten_lines_load_two_entities_into_another_warehouse(runs: Runs, project: Path) -> None:
+    lines = [line for line in documented(project)["my_invoices"].splitlines() if line.strip()]
+    assert len(lines) <= 10
+    loads = runs.returned("my_invoices", "load")
+    assert {each["id_entity"] for each in loads} == {1, 2}
+    with psycopg.connect(runs.team) as connection:
+        [(rows,)] = connection.execute("select count(*) from bms.client_invoice").fetchall()
+    assert rows == sum(each["inserted"] for each in loads) > 0
+
+
 def test_the_dags_of_the_documentation_return_what_they_describe(runs: Runs, project: Path) -> None:
-    assert len(documented(project)) == 4
+    assert len(documented(project)) == 5
     [unpaid] = runs.returned("my_unpaid_invoices", "unpaid")
     assert set(unpaid) <= {"CHF", "EUR", "USD"}
     assert sum(map(Decimal, unpaid.values()))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from airflow.sdk import BaseHook, get_current_context
+from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
 from bms_provider import pool
@@ -240,6 +241,12 @@ class BmsHook(BaseHook):
             )
         except BadConnection as error:
             return False, str(error)
+        except AirflowNotFoundException:
+            return False, (
+                f"The connection {self.bms_conn_id} is in no variable and no secrets backend. Set"
+                f" AIRFLOW_CONN_{self.bms_conn_id.upper()}. If it is in Airflow's database, run airflow"
+                f" connections test {self.bms_conn_id}."
+            )
         except InvalidTlsFile as error:
             return False, f"{FIELDS[error.setting]} {error.problem}."
         except Exception as error:  # noqa: BLE001 - a foreign error's text may quote a secret

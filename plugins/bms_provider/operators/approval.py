@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.providers.standard.operators.hitl import HITLOperator
 
@@ -35,6 +35,7 @@ class BmsApprovePlanOperator(HITLOperator):
     """
 
     template_fields = (*HITLOperator.template_fields, "proposal")
+    template_fields_renderers: ClassVar[dict[str, str]] = {"proposal": "json"}
 
     def __init__(
         self, *, proposal: Any, response_timeout: timedelta | None = None, **kwargs: Any

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.providers.http.operators.http import HttpOperator
 from airflow.providers.http.sensors.http import HttpSensor
@@ -80,6 +80,11 @@ class BmsHttpSensor(HttpSensor):
     :param response_check: takes the response; 404 counts as not yet.
     :param http_conn_id: connection of type ``bms`` (templated).
     """
+
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        "headers": "json",
+        "request_params": "json",
+    }
 
     def __init__(
         self,

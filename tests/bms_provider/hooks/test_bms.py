@@ -130,9 +130,10 @@ def test_a_test_names_the_certificate_field_and_not_whether_the_file_exists(
     assert "No such file" not in text
 
 
-def test_a_test_of_a_missing_connection_raises_nothing() -> None:
-    text = "The connection test failed unexpectedly (AirflowNotFoundException)."
-    assert BmsHook("bms_missing").test_connection() == (False, text)
+def test_a_test_of_a_missing_connection_names_its_variable() -> None:
+    granted, text = BmsHook("bms_missing").test_connection()
+    assert not granted
+    assert "Set AIRFLOW_CONN_BMS_MISSING." in text
 
 
 @pytest.mark.usefixtures("sandbox")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.sdk import BaseNotifier, Param, task, task_group
+from airflow.sdk import Param, task, task_group
 
 from bms_provider import flow_context, policy
+from bms_provider.notifiers import BmsApprovalNotifier
 from bms_provider.operators.approval import BmsApprovePlanOperator
 from bms_provider.operators.flows.base import BmsFlowOperator
 
@@ -64,6 +65,7 @@ class BmsEnterPlanOperator(BmsDropOperator):
     """
 
     template_fields: Sequence[str] = (*BmsDropOperator.template_fields, "proposal", "answer")
+    template_fields_renderers: ClassVar[dict[str, str]] = {"proposal": "json", "answer": "json"}
 
     def __init__(self, *, proposal: Any, answer: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -85,6 +87,7 @@ class BmsCreateRecordsOperator(BmsDropOperator):
     """
 
     template_fields: Sequence[str] = (*BmsDropOperator.template_fields, "entered", "chunk")
+    template_fields_renderers: ClassVar[dict[str, str]] = {"entered": "json"}
 
     def __init__(self, *, entered: Any, chunk: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -105,6 +108,7 @@ class BmsDropReportOperator(BmsDropOperator):
     """
 
     template_fields: Sequence[str] = (*BmsDropOperator.template_fields, "entered")
+    template_fields_renderers: ClassVar[dict[str, str]] = {"entered": "json"}
 
     def __init__(self, *, entered: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -132,18 +136,6 @@ class BmsDispatchInboxOperator(BmsDropOperator):
             return inbox.dispatch(flow_context.step(f"take_{self.resource}"))
 
 
-class NotifyApprovers(BaseNotifier):
-    """Sends the request to the approvers; the watchdog repeats a message that no channel accepted."""
-
-    def notify(self, context: Any) -> None:  # noqa: ARG002 - Airflow's signature
-        """Send the messages that are due."""
-        from bms_provider import notices
-
-        settings = flow_context.onboarding_settings()
-        with flow_context.open_context(settings) as flow:
-            notices.notify_approvers(flow, settings)
-
-
 @task_group(prefix_group_id=False)
 def approval(resource: str, planned: Any) -> Any:
     """Two rounds: the second asks again if more or other rows would be created since the first."""
@@ -153,7 +145,7 @@ def approval(resource: str, planned: Any) -> Any:
             task_id=f"approve{again}",
             proposal=entered,
             response_timeout=policy.APPROVAL_TIMEOUT,
-            notifiers=[NotifyApprovers()],
+            notifiers=[BmsApprovalNotifier()],
         )
         entered = BmsEnterPlanOperator(
             task_id=f"enter{again}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bms_provider import assets, flow_context, lineage
 from bms_provider.operators.flows.base import BmsFlowOperator
@@ -193,6 +193,7 @@ class BmsSyncOperator(BmsLoadOperator):
         *BmsLoadOperator.template_fields,
         *("id_entity", "entities", "query", "details", "full", "accept_gone"),
     )
+    template_fields_renderers: ClassVar[dict[str, str]] = {"query": "json"}
 
     def __init__(
         self,

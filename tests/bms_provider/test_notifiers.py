@@ -1,0 +1,57 @@
+"""Notifiers that a team puts on its own tasks."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG
+
+from bms_flows.runtime.notice import NotDelivered
+from bms_provider.notifiers import BmsNotifier
+from bms_provider.provider_info import get_provider_info
+from tests.listeners import webhook
+
+
+def notify(notifier: BmsNotifier) -> None:
+    """Call a notifier as Airflow calls it after a task failed."""
+    context: Any = {
+        "dag": DAG("my_dag", schedule=None),
+        "ti": SimpleNamespace(task_id="load", state="failed"),
+        "dag_run": SimpleNamespace(dag_id="my_dag", run_id="manual__1"),
+    }
+    notifier(context)
+
+
+def test_the_message_goes_to_the_channels_of_the_alarms(
+    connect: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example.com")
+    with webhook() as chat:
+        connect("bms_webhook", conn_type="http", host=chat.url)
+        notify(BmsNotifier(text="Rows: {{ 1 + 1 }}"))
+    [text] = chat.texts
+    assert text.splitlines() == [
+        "my_dag: load is failed",
+        "Rows: 2",
+        "Run: https://airflow.example.com/dags/my_dag/runs/manual__1",
+    ]
+
+
+def test_a_message_may_go_to_another_webhook(connect: Callable[..., None]) -> None:
+    with webhook() as alarms, webhook() as team:
+        connect("bms_webhook", conn_type="http", host=alarms.url)
+        connect("team_chat", conn_type="http", host=team.url)
+        notify(BmsNotifier("Loaded", to="team_chat"))
+    assert alarms.texts == []
+    assert team.texts[0].startswith("Loaded\n")
+
+
+def test_without_a_channel_the_error_names_the_connections() -> None:
+    with pytest.raises(NotDelivered, match="configure bms_webhook or bms_mail"):
+        notify(BmsNotifier("Loaded"))
+
+
+def test_airflow_lists_the_notifiers() -> None:
+    names = [f"{BmsNotifier.__module__}.{name}" for name in ("BmsApprovalNotifier", "BmsNotifier")]
+    assert get_provider_info()["notifications"] == names
