@@ -21,7 +21,7 @@ from tests.bms_flows.mirror.environment import Mirror
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.onboarding import Run, creation_of, onboard
 
-FILES = 60
+FILES = 1000
 HEADER = [
     "Entité",
     "Matricule",

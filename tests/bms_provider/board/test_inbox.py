@@ -225,3 +225,33 @@ def test_old_and_surplus_uploads_make_room(hr: TestClient, data_root: Path) -> N
     page_before = pages[-1]
     assert post(hr, f"{page_before}/discard").json() == {"page": f"/airflow{INBOX}"}
     assert hr.get(page_before).status_code == 404
+
+
+def test_an_undo_sheet_of_a_thousand_rows_lists_all_and_closes(
+    hr: TestClient, report: int, warehouse: Engine
+) -> None:
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("""insert into bms.creation (resource, key, digest, drop_id, line, state, attempt,
+                max_attempts, empty_lookups, evidence, candidates, remote_id, remote_number, manager_key,
+                entered_at, changed_at) select 'employee', 'k' || n, 'd', 1, n, 'created', 1, 5, 0, '[]',
+                '[]', 'r' || n, n, 'k' || (n - 1), now(), now() from generate_series(2, 1001) as n""")
+        )
+        connection.execute(
+            text("""insert into bms.employee (guid_employee, id_employee, _entity, deleted, _detailed,
+                _standby, _former, _first_seen_at, _version, _changed_at, _step_run_id, _row_hash)
+                select 'r' || n, n, 1, false, true, false, false, now(), 1, now(), 1, ''
+                from generate_series(2, 1001) as n""")
+        )
+    page = f"/bms/drops/{report}"
+    assert hr.post(f"{page}/undo", json={}).status_code == 403  # not by the board's script
+    assert post(hr, f"{page}/undo").status_code == 200
+    lines = re.findall(r'data-name="Ligne">(\d+)<', hr.get(page).text)
+    assert lines == [str(n) for n in range(1001, 1, -1)]  # each row's manager is the row above
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("update bms.employee set deleted = true, _removal_reason = 'missing'")
+        )
+    shown = hr.get(page).text
+    assert "Fiche close" in shown
+    assert shown.count("supprimée, constaté le") == 1000
