@@ -83,8 +83,9 @@ class Series:
     def runs(self) -> list[Numbers]:
         """The numbers in order, each once: a run for each period in which they restart, else one run."""
         dated = self.numbers[np.argsort(self.numbers["dated"], kind="stable")]
-        _, first, period = np.unique(dated["period"], return_index=True, return_inverse=True)
-        appeared = first[period]  # orders periods by their earliest invoice
+        first = np.empty(len(self.periods), np.int64)
+        first[dated["period"][::-1]] = np.arange(len(dated))[::-1]  # the last assignment counts
+        appeared = first[dated["period"]]  # orders periods by their earliest invoice
         order = np.lexsort((dated["number"], appeared))
         numbers, appeared = dated[order], appeared[order]
         new = np.diff(appeared) != 0
