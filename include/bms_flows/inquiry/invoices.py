@@ -17,7 +17,7 @@ from bms_flows.invoices.day_state import day_states
 from bms_flows.invoices.lookback import unread_windows
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, local_date
-from bms_flows.texts import ROW_FAULTS, VIOLATIONS
+from bms_flows.texts import section_of
 from bms_warehouse.queries import loads
 
 MOST = 5
@@ -137,7 +137,7 @@ def _quarantined(connection: Connection, key: str, entity: int | None) -> Iterat
     )
     for row in rows:
         field = f" in {row['field']}" if row["field"] else ""
-        section = ROW_FAULTS[row["code"]]
+        section = section_of(row["code"])
         said = f"quarantined ({row['code']}{field}), {row['loads']} loads. {section.happened} {section.do}"
         yield Event(row["first_seen_at"], said, run_of(row) if row["id"] else "")
 
@@ -166,7 +166,7 @@ def day_lines(
     else:
         yield f"Day {day} was never read completely."
     for code in read["held"] or ():
-        yield f"Day {day} is held for review: {VIOLATIONS[code].happened} {VIOLATIONS[code].do}"
+        yield f"Day {day} is held for review: {section_of(code).happened} {section_of(code).do}"
     tail = today - settings.lookback_days * DAY
     if day >= tail:
         yield (

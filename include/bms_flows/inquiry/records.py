@@ -13,7 +13,7 @@ from bms_flows.inquiry.answer import Answer, Event, changes, query, run_of
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.mirror.resources import MIRRORED
 from bms_flows.runtime.settings import FlowSettings
-from bms_flows.texts import ROW_FAULTS
+from bms_flows.texts import section_of
 from bms_warehouse.queries import loads
 
 MOST: Final = 5
@@ -153,7 +153,7 @@ def _quarantined(connection: Connection, resource: MirroredResource, key: str) -
         key=key,
     )
     for row in rows:
-        section = ROW_FAULTS[row["code"]]
+        section = section_of(row["code"])
         field = f" in {row['field']}" if row["field"] else ""
         said = f"quarantined ({row['code']}{field}). {section.happened} {section.do}"
         yield Event(row["first_seen_at"], said, run_of(row) if row["id"] else "")

@@ -13,9 +13,10 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, and_, func, not_, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
+from bms_flows import texts
 from bms_flows.catalog import FLOWS
 from bms_flows.runtime.notice import Links, NotDelivered, Notice, Send
-from bms_flows.texts import ALARMS, ERRORS_OF_TASKS, UNKNOWN_CODE, Section
+from bms_flows.texts import ALARMS, ERRORS_OF_TASKS, Section
 from bms_warehouse.tables import alarm
 
 ELAPSED: Final = frozenset({"late", "overdue"})
@@ -268,9 +269,8 @@ def notice(found: Alarm, links: Links) -> Notice:
 
 def section_of(found: Alarm) -> tuple[str, Section]:
     """Return code and section of the runbook on an alarm: its error's, if the runbook has one. Pure."""
-    known = (code for code in found.aspects if code in ERRORS_OF_TASKS)
-    own = (found.code, ALARMS[found.code]) if found.code in ALARMS else UNKNOWN_CODE
-    return next(((code, ERRORS_OF_TASKS[code]) for code in known), own)
+    code = next((code for code in found.aspects if code in ERRORS_OF_TASKS), found.code)
+    return code, texts.section_of(code)
 
 
 def span(length: timedelta) -> str:

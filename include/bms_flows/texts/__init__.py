@@ -134,8 +134,6 @@ def _sections() -> dict[str, dict[str, Section]]:
 RUNBOOK: Final[Mapping[str, Sections]] = _sections()
 """Sections of the runbook by group, in the order of `docs/runbook.md`."""
 ALARMS: Final = RUNBOOK["alarms"]
-UNKNOWN_CODE: Final = ("unknown_code", RUNBOOK["situations"]["unknown_code"])
-"""Code and section of an alarm that another version of the flows opened."""
 ERRORS_OF_TASKS: Final = RUNBOOK["errors"]
 """By type of the error with which a task failed."""
 VIOLATIONS: Final = RUNBOOK["violations"]
@@ -146,6 +144,12 @@ SECTIONS: Final[Sections] = {
     code: each for group in RUNBOOK.values() for code, each in group.items()
 }
 """Every section by code."""
+
+
+def section_of(code: str) -> Section:
+    """Return the section on a code that is stored, maybe by another version."""
+    return SECTIONS.get(code, SECTIONS["unknown_code"])
+
 
 _BOARD: Final = _read("board.toml")
 STATES: Final[BilingualReasons] = _BOARD["states"]

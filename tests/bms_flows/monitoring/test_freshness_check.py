@@ -212,7 +212,8 @@ def test_a_complete_night_leaves_the_alarm_of_a_failed_backfill_open(
     night: dict[str, Any] = {"flow": "invoice_extraction", "step": "extract", "id_entity": 1}
     days: dict[str, Any] = {"window_start": NOW.date() - 35 * HOUR * 24, "window_end": NOW.date()}
     step(connection, -0.1, dag_run_id="scheduled__9", **night, **days)
-    assert [alarm.code for alarm in look(connection)] == ["failed"]
+    [alarm] = look(connection)
+    assert (alarm.code, alarms.section_of(alarm)[0]) == ("failed", "ServiceUnavailable")
     step(connection, -0.2, **backfill)  # the cleared task
     assert look(connection) == []
 

@@ -3,11 +3,13 @@
 import re
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from html import unescape
 
 import pytest
 from sqlalchemy import Engine, event, text
 
+from bms_flows.monitoring import alarms
 from bms_provider.board import warehouse as board_warehouse
 from bms_provider.board.flows import FLOWS
 from tests.bms_provider.board import history
@@ -46,6 +48,21 @@ def test_the_overview_shows_states_pending_items_and_trends(visit: Visit) -> Non
         "Contacts: new, changed, missing",
     ):
         assert expected in shown, expected
+
+
+def test_an_alarm_shows_its_remedy_and_who_acknowledged_it(visit: Visit, warehouse: Engine) -> None:
+    with warehouse.begin() as connection:
+        alarms.raise_(
+            connection, "failed", "contact_sync", detail="Task sync failed.", flow="contact_sync"
+        )
+        [found] = alarms.open_alarms(connection)
+        until = datetime.now(UTC) + timedelta(hours=8)
+        alarms.acknowledge(connection, found.id, until, name="Ada Martin", note="known outage")
+    shown = plain(visit("viewer").get("/bms/").text)
+    assert "Contacts: failed, can wait until morning" in shown
+    assert "Acknowledged by Ada Martin until" in shown
+    assert ": known outage" in shown
+    assert "Read the end of the task's log" in shown
 
 
 def test_the_overview_shows_the_audit_cycle_and_the_differing_part(
