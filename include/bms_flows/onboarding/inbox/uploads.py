@@ -1,4 +1,4 @@
-"""Uploaded files before they are dropped: in folders beside the inboxes, for the user who uploaded them."""
+"""Uploaded files before they are dropped: in a folder per upload, for the user who uploaded them."""
 
 import re
 import secrets
@@ -29,7 +29,7 @@ class BadName(ValueError):
 
 
 class _Facts(msgspec.Struct):
-    """What is stored of an upload beside its content."""
+    """Facts about an upload, stored with its content."""
 
     name: str
     user: str
@@ -56,7 +56,7 @@ class Upload:
         return self.folder / _ORIGINAL
 
     def save_corrected(self, content: bytes) -> None:
-        """Save the corrected content; the original stays beside it."""
+        """Save the corrected content; the original is kept."""
         storage.save_private(self.folder / _CORRECTED, content)
 
     def contents(self) -> tuple[bytes, bytes | None]:

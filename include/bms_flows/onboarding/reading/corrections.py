@@ -58,7 +58,7 @@ def _csv_rows(whole: str, form: FileFormat, corrections: Corrections) -> Iterato
     width = max(len(form.headers), *(place + 1 for place in corrections.headers), 0)
     for line, raw in enumerate(tokens.records(whole, form.delimiter), start=1):
         new = corrections.of_row(line, form)
-        # A row that nobody corrected may lack a cell anywhere; it gets those of added columns only.
+        # A row without corrections may lack a cell anywhere; it gets those of added columns only.
         missing = width - len(form.headers) if not new else width - len(raw)
         row = [*raw, *[""] * missing] if any(cell.strip() for cell in raw) else raw
         for place, cell in new.items():
