@@ -160,7 +160,7 @@ class Trouble:
     def is_over(self) -> str:
         """Wait for the recovery, run the watchdog again, expect no second message.
 
-        Returns the failure's row of the table in docs/runbook.md.
+        Returns the failure's row of the table in docs/proof.md.
         """
         self.stand.told(self.before + 2, self.look)
         self.look()

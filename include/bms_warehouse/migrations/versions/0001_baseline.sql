@@ -1,4 +1,4 @@
--- The first schema of the warehouse. A comment at the end of a line becomes the comment of its table or column.
+-- The schema of release 0.1.0: never edit it, write a migration (CONTRIBUTING.md). A comment at the end of a line becomes the comment of its table or column.
 
 create schema if not exists bms;
 create schema bms_private;
@@ -385,7 +385,6 @@ create table bms.service_identity ( -- Service that fills the warehouse; flows r
 
 -- Client invoices, contacts, consultants and employees, from their records
 
--- <resource_tables> written by scripts/reference
 create table bms.client_invoice ( -- Latest state of every client invoice that a read returned.
     id_entity BIGINT NOT NULL, -- Entity whose list returned the invoice (query parameter).
     id_invoice BIGINT NOT NULL, -- Identifier of the invoice in the service.
@@ -664,11 +663,9 @@ create table bms_private.employee_private_superseded ( -- Earlier versions of em
     CONSTRAINT fk_employee_private_superseded_guid_employee FOREIGN KEY(guid_employee) REFERENCES bms_private.employee_private (guid_employee)
 );
 
--- </resource_tables>
 
 -- Views
 
--- <resource_views> written by scripts/reference
 create view bms.client_invoice_current as
 select i.id_entity, i.id_invoice, i.reference_number, i.invoice_date, i.due_date, i.invoice_type, invoice_type_en.name as invoice_type_name_en, invoice_type_fr.name as invoice_type_name_fr, i.id_client, i.client_name, i.po_number, i.vat_number, i.invoice_subject, i.total_excl_vat, i.total_vat, i.total_incl_vat, i.total_due, i.currency, i.payment_mode, payment_mode_en.name as payment_mode_name_en, payment_mode_fr.name as payment_mode_name_fr, i.status, status_en.name as status_name_en, status_fr.name as status_name_fr, i.id_account_manager, i.created_on, i.created_by, i.canceled, i.canceled_on, i.canceled_by, i.id_credit, i.sent, i.sent_on, i.sent_by,
     i._version, i._first_seen_at, i._changed_at, day.read_at as _last_seen_at
@@ -715,7 +712,6 @@ select *, _changed_at as _observed_at from bms_private.employee_private_supersed
 comment on view bms_private.employee_private_version is
     'History of employee private rows, from _version 1: a view of earlier and current versions.';
 
--- </resource_views>
 
 
 -- A view's columns have the comments of the columns that they show.
@@ -916,12 +912,10 @@ begin
         bms.client_invoice_day, bms.code_name, bms.step_run, bms.control_total, bms.client_invoice_open_item,
         bms.client_invoice_ageing, bms.client_invoice_turnover, bms.client_invoice_credit, bms.client_invoice_month_bridge
         to bms_analyst;
-    -- <resource_grants> written by scripts/reference
     grant select on bms.contact, bms.contact_version to bms_analyst;
     grant select on bms.consultant, bms.consultant_version to bms_analyst;
     grant select on bms.employee, bms.employee_version to bms_analyst;
     grant select on bms.employee to bms_private_reader;
-    -- </resource_grants>
     -- Without the verbatim row.
     grant select (resource, id_entity, row_key, code, field, first_day, last_day, step_run_id, first_seen_at, last_seen_at, loads)
         on bms.quarantine to bms_analyst;
