@@ -66,5 +66,6 @@ def test_the_board_shows_a_lively_day(
     quarantine = page.locator("section", has=page.get_by_role("heading", name="Quarantined"))
     quarantine.last.screenshot(path=folder / f"quarantine-{scheme}.png")
     page.set_viewport_size({"width": 390, "height": 844})
+    page.evaluate("scrollTo(0, 0)")
     page.screenshot(path=folder / f"board-phone-{scheme}.png")
     page.close()
