@@ -34,7 +34,7 @@ from bms_flows.runtime.settings import Language
 
 SURPLUS: Final = "#EN TROP"
 """The text of a workbook for empty surplus cells of a CSV row, until a user deletes it."""
-_WIDTHS: Final = {"_cell": 10, "_line": 7, HINT: 44, "_field": 22, ORIGINAL: 22}
+_WIDTHS: Final = {"_cell": 10, "_line": 6, HINT: 32, "_field": 22, ORIGINAL: 14}
 _REASON_WIDTH: Final = 44
 _NARROWEST, _WIDEST = 10, 40
 
@@ -244,8 +244,10 @@ class _RejectFile:
 
     def _layout(self, given: Layout | None = None) -> list[ColumnLayout]:
         """Return widths in which reasons and headers are readable; columns of a workbook keep theirs."""
+        hidden = {"_field", REPORT_COLUMNS["EN" if self.language == "FR" else "FR"][0]}
         columns = [
-            ColumnLayout(place, place, _WIDTHS.get(name, _REASON_WIDTH))
+            # The reason names the field, and is in one language: the cells to correct come sooner.
+            ColumnLayout(place, place, _WIDTHS.get(name, _REASON_WIDTH), hidden=name in hidden)
             for place, name in enumerate(self.columns)
         ]
         for place, column in enumerate(self.kept, start=len(columns)):

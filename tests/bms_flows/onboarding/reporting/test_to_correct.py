@@ -100,6 +100,12 @@ def test_the_header_and_the_reasons_stay_in_view_and_columns_have_their_width(na
     assert widths["Nom"] == (33 if name == "a.xlsx" else pytest.approx(12, abs=4))
     assert widths["Date d'entrée"] >= len("Date d'entrée")
     assert sheet["A2"].alignment.wrap_text
+    hidden = {
+        str(sheet.cell(1, column.min).value)
+        for column in sheet.column_dimensions.values()
+        if column.hidden
+    }
+    assert hidden == {"_field", "_reason_en"}
 
 
 @pytest.mark.parametrize("name", NAMES)
