@@ -148,7 +148,8 @@ def plain(
     subprocess.run([UV, "venv", "--quiet", "--python", sys.executable, venv], check=True)  # noqa: S603 - ours
     subprocess.run(  # noqa: S603 - ours
         [
-            *(*install, f"{wheel}{request.param}", "psycopg2-binary"),  # for Airflow's own database
+            *(*install, f"{wheel}{request.param}"),
+            *("asyncpg", "psycopg2-binary"),  # for Airflow's own database
             *("--constraint", dist / "constraints.txt"),
         ],
         check=True,
