@@ -58,6 +58,11 @@ def test_the_demo_proves_its_results_in_thirty_lines(_start: str, local: str) ->
         check=False,
     )
     assert found.returncode == 0, found.stdout
+    if _start == "first":
+        (shown,) = re.findall(
+            r"```text\n(✓.*?)```", (CHECKOUT / "README.md").read_text(), re.DOTALL
+        )
+        assert shown in found.stdout
     assert found.stderr == ""
     lines = found.stdout.splitlines()
     assert len(lines) <= 30
