@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import count
 from random import Random
 from statistics import median
 
@@ -29,7 +30,7 @@ from bms_flows.onboarding.settings import OnboardingSettings
 from bms_warehouse.locks import Busy
 from proofs.page import command, heading, show
 from proofs.simulation.clock import now, play
-from proofs.simulation.creation import ENDED, applier
+from proofs.simulation.creation import ENDED, applier, retry_delay
 from proofs.simulation.ledger import MemoryLedger
 from proofs.simulation.process import Killed, Process
 from proofs.simulation.recorder import draws
@@ -106,11 +107,14 @@ async def _run(scenario: str, random: Random) -> Timeline:
 
 async def _to_the_end(process: Process) -> None:
     """Apply as the task's tries would; a killed process ends."""
-    while True:
+    for tried in count():
         try:
             await applier(process, SETTINGS).apply([*range(1, ROWS + 1)])
-        except (Busy, CreatesPaused) as error:
-            await asyncio.sleep(error.retry_after)
+        except Busy as busy:
+            await asyncio.sleep(busy.retry_after)
+            continue
+        except CreatesPaused as paused:
+            await asyncio.sleep(retry_delay(paused, tried))
             continue
         except Killed:
             pass

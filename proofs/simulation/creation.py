@@ -46,15 +46,20 @@ def applier(process: Process, settings: OnboardingSettings) -> Applier:
     return Applier(process, process, settings, sleep=process.sleep, clock=process.clock)
 
 
+def retry_delay(paused: CreatesPaused, tried: int) -> float:
+    """Return the seconds after which Airflow retries a task with `tried` earlier retries."""
+    return paused.retry_after or min(60 * 2**tried, 1800)
+
+
 async def to_the_end(
     ledger: MemoryLedger, service: SimulatedService, settings: OnboardingSettings
 ) -> bool:
     """Apply until nothing is left to do, as retries would; return whether that came about."""
-    for _ in range(PATIENCE):
+    for tried in range(PATIENCE):
         try:
             await applier(Process(ledger, service), settings).apply(list(ledger.rows))
         except CreatesPaused as paused:
-            await asyncio.sleep(paused.retry_after)
+            await asyncio.sleep(retry_delay(paused, tried))
             continue
         except (Busy, CreatesRefused, CheckTooSlow):
             await asyncio.sleep(settings.lease_s)

@@ -10,7 +10,7 @@ from airflow.sdk import RetryDecision
 from bms.endpoints import BY_NAME
 from bms.errors import NotFound, ServiceUnavailable, Throttled
 from bms.retry import retry_after
-from bms_flows.onboarding.sending.breaker import RETRY_S, CreatesPaused
+from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_provider import policy
 from bms_warehouse.locks import Busy
@@ -24,6 +24,7 @@ UNAVAILABLE = ServiceUnavailable(ENDPOINT, "failed (503)", status=503, retry_aft
     ("error", "try_number", "action", "wait"),
     [
         (CreatesPaused(4000), 12, "retry", 4000),
+        (CreatesPaused(), 12, "retry", None),
         (UNAVAILABLE, 12, "retry", None),
         (RuntimeError("a defect"), 3, "default", None),
         (RuntimeError("a defect"), 4, "fail", None),
@@ -85,7 +86,11 @@ def test_the_retries_of_an_onboarding_task_outlast_an_outage_of_four_hours() -> 
     a_try = (
         OnboardingSettings().outage_wait_s / 2
     )  # a try ends when the next probe would be too late
-    assert policy.CREATION["retries"] * (a_try + RETRY_S) >= 4 * HOUR
+    defaults = policy.dag_arguments()["default_args"]
+    first, most = (defaults[each].total_seconds() for each in ("retry_delay", "max_retry_delay"))
+    retries = policy.CREATION["retries"]
+    delays = (min(most, first * 2**n) for n in range(retries))
+    assert retries * a_try + sum(delays) >= 4 * HOUR
 
 
 def test_a_number_is_read_from_the_environment_or_takes_its_default(

@@ -11,7 +11,7 @@ from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.settings import OnboardingSettings
 from proofs.simulation.clock import EPOCH
-from proofs.simulation.creation import applier
+from proofs.simulation.creation import applier, retry_delay
 from proofs.simulation.ledger import MemoryLedger
 from proofs.simulation.process import Process
 from proofs.simulation.service import SimulatedService
@@ -32,11 +32,11 @@ async def retried(
     ledger: MemoryLedger, service: SimulatedService, settings: OnboardingSettings = SETTINGS
 ) -> None:
     """Apply as Airflow would: again after the wait that a retriable error names."""
-    for _ in range(AIRFLOW_RETRIES + 1):
+    for tried in range(AIRFLOW_RETRIES + 1):
         try:
             await applier(Process(ledger, service), settings).apply(list(ledger.rows))
         except CreatesPaused as paused:
-            await asyncio.sleep(paused.retry_after)
+            await asyncio.sleep(retry_delay(paused, tried))
             continue
         return
     raise AssertionError("the retries didn't suffice")
@@ -109,7 +109,7 @@ async def test_the_retry_after_of_the_service_delays_the_retry_of_the_task() -> 
         await applied(ledger, service, settings=SETTINGS)
     assert paused.value.retry_after == pytest.approx(3600, abs=1)
     service.sent.clear()
-    await asyncio.sleep(paused.value.retry_after)
+    await asyncio.sleep(retry_delay(paused.value, 0))
     await retried(ledger, service)
     assert min(at for at, _ in service.sent) >= EPOCH + timedelta(seconds=3600)
     assert ended(ledger) == {State.CREATED: 20}
@@ -130,11 +130,11 @@ async def test_a_row_refused_repeatedly_goes_to_review() -> None:
     await applied(ledger, service, 1, settings=SETTINGS)
     service.fates = lambda: "unavailable"
     others = asyncio.create_task(service.stay_busy(10))
-    for _ in range(100):
+    for tried in range(100):
         try:
             await applied(ledger, service, 2, settings=SETTINGS)
         except CreatesPaused as paused:
-            await asyncio.sleep(paused.retry_after)
+            await asyncio.sleep(retry_delay(paused, tried))
         else:
             break
     others.cancel()

@@ -17,8 +17,6 @@ LONGEST_WAIT_S: Final = 120.0
 """Seconds between probes without a Retry-After: doubled from the first to the longest."""
 TICK_S: Final = 0.001
 """Seconds below which a wait is skipped."""
-RETRY_S: Final = 1200.0
-"""Minimum delay of the retry of a task that stopped waiting."""
 
 CAUTION: Final = 0.8
 """Share of the accepted rate at which creates continue."""
@@ -35,16 +33,20 @@ RECOVERY: Final = 1.02
 
 
 class CreatesPaused(Exception):
-    """The service accepts no creates; the retry after `retry_after` seconds continues."""
+    """The service accepts no creates; the task's retry continues.
+
+    `retry_after`: seconds until then if they are known; otherwise the task's growing delay, so that an
+    outage that has just ended costs a minute.
+    """
 
     retriable = True
     retry_for_hours: ClassVar[bool] = True
 
-    def __init__(self, retry_after: float) -> None:
+    def __init__(self, retry_after: float | None = None) -> None:
         self.retry_after = retry_after
         super().__init__(
             "the service accepts no creates (429, 502, 503, 504 or no connection). Rows that were not"
-            f" sent are unchanged; the retry in {retry_after:.0f} s continues with them"
+            " sent are unchanged; the retry continues with them"
         )
 
 
@@ -98,7 +100,7 @@ class CircuitBreaker:
                 self._probe = Permit(self._openings)
                 return self._probe
             elif now + wait - self._since > self._longest_wait:
-                raise CreatesPaused(max(wait, RETRY_S))
+                raise CreatesPaused(wait if wait > LONGEST_WAIT_S else None)
             else:
                 await self._sleep(wait)
 
