@@ -38,6 +38,7 @@ ROW = {
     "entered_at": NOW - 3 * HOUR,
     "started_at": NOW - HOUR,
     "finished_at": NOW - HOUR,
+    "submitted_by": "7",
 }
 """A row with a value in every column."""
 HELD = {"dag_run_id": "run-b", "expires_at": NOW + LIFE}
