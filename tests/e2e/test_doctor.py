@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -110,11 +111,18 @@ def test_a_dag_file_that_fails_to_import(stack: Running, project: Path) -> None:
     until(lambda: "import_error" not in named(stack), lambda: examined(stack))
 
 
-def test_a_scheduler_that_is_dead(stack: Running) -> None:
+@pytest.fixture(scope="session")
+def until_the_end() -> Iterator[ExitStack]:
+    with ExitStack() as opened:
+        yield opened
+
+
+@pytest.mark.prove
+def test_a_scheduler_that_is_dead(stack: Running, until_the_end: ExitStack) -> None:
     kill_scheduler()
     try:
         until(lambda: "component_down" in named(stack), lambda: examined(stack), limit=180)
         assert named(stack)["component_down"] == "scheduler: unhealthy."
     finally:
-        with scheduler_again(stack):
-            until(lambda: "component_down" not in named(stack), lambda: examined(stack), limit=180)
+        until_the_end.enter_context(scheduler_again(stack))  # later tests use the stack, too
+        until(lambda: "component_down" not in named(stack), lambda: examined(stack), limit=180)
