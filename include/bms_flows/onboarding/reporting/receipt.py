@@ -172,8 +172,8 @@ def _by_entry(
             different = fields.get("different", ())
             if entry.existed and different:
                 state: OutcomeState = "needs_review"
-            elif entry.existed or entry.drop_id != drop_id:
-                # The report of the drop that entered the row says that it was created.
+            elif entry.existed or (entry.drop_id != drop_id and row["action"] != Action.REVIEW):
+                # The report of the drop that entered the row, or asked a reviewer, says that it was created.
                 state = "already_there"
             else:
                 state = "created" if entry.state is State.CREATED else "adopted"
