@@ -88,15 +88,14 @@ def test_the_navigation_leads_to_the_board_and_a_figure_to_airflow_s_run(
     board.get_by_role("link", name="BMS board").click()
     frame = board.frame_locator("iframe[title='BMS board']")
     # The first: a second table shows the requests to the service.
-    row = frame.get_by_role("row").filter(has_text="New employees").first
-    expect(row).to_contain_text("Complete")
-    row.get_by_role("link", name="New employees").click()
-    expect(frame.get_by_role("heading", level=1)).to_contain_text("New employees")
+    row = frame.get_by_role("row").filter(has_text="Client invoices").first
+    row.get_by_role("link", name="Client invoices").click()
+    expect(frame.get_by_role("heading", level=1)).to_contain_text("Client invoices")
     loads = frame.get_by_role("group", name="Loads")
     loads.get_by_role("rowheader").get_by_role("link").first.click()
-    expect(frame.get_by_role("heading", level=1)).to_have_text(runs["employee_onboarding"])
+    expect(frame.get_by_role("heading", level=1)).to_have_text(runs["invoice_extraction"])
     frame.get_by_role("link", name="Run in Airflow").click()
-    board.wait_for_url("**/dags/employee_onboarding/runs/*")
+    board.wait_for_url("**/dags/invoice_extraction/runs/*")
     expect(board.get_by_text("Success").first).to_be_visible()
 
 
