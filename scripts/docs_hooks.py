@@ -21,7 +21,7 @@ ROOT_PAGES = {
 LICENCES = "licences.md"
 """Page that only the site has: the licences of all packages of a production installation."""
 BOOSTS = {"runbook.md": 4, "changelog.md": 0.2, "contributing.md": 0.5}
-"""Factors of the search, by page: whoever searches for a symptom needs the runbook."""
+"""Factors of the search, by page: a user who searches for a symptom needs the runbook."""
 SOURCES = "repository"
 """Folder of the site with copies of the repository's files that pages link to."""
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
