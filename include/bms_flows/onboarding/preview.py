@@ -5,24 +5,20 @@ of the service; the plan of the drop reads the lists and decides. `answer` runs 
 with limits, since a file may be hostile.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine
 
-from bms.records.declaration import described
 from bms_flows.onboarding.faults import Fault, with_column
 from bms_flows.onboarding.inbox import discovery
-from bms_flows.onboarding.ledger import entering, transitions
-from bms_flows.onboarding.ledger.store import PostgresLedger, with_managers
 from bms_flows.onboarding.planning import planner
 from bms_flows.onboarding.planning import rules as planning_rules
-from bms_flows.onboarding.planning.matching import EVER, PlanningView, keys_of, match_keys_of
+from bms_flows.onboarding.planning.mirror_view import mirror_view
 from bms_flows.onboarding.planning.plan import Action, Plan, PlannedRow
 from bms_flows.onboarding.planning.rules import Rules
 from bms_flows.onboarding.reading.corrections import Corrections, corrected
@@ -30,17 +26,12 @@ from bms_flows.onboarding.reading.header import nearest
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Row, Sheet, is_report_column
 from bms_flows.onboarding.resources.description import Resource
-from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat, OnboardingSettings
 from bms_flows.runtime.settings import Language
 from bms_flows.texts import FAULTS
 from bms_warehouse import database
-from bms_warehouse.queries import drops
-from bms_warehouse.queries.records import codes_in_use
-from bms_warehouse.resources import RESOURCES
-from bms_warehouse.tables.mirror import MIRROR_TABLES
 
 Verdict = Literal["correct", "decide", "create", "exists", "resume", "unchecked"]
 """What a drop does with a row: its cells need correction; a reviewer decides; it is created; its
@@ -171,58 +162,17 @@ def preview(
     of_rows = replace(
         sheet, faults=[each for each in sheet.faults if each not in sheet.file_faults]
     )
-    view = mirror_view(engine, of_rows, reading, min(mirrored.values(), default=None))
+    view = mirror_view(
+        engine,
+        of_rows,
+        reading.resource,
+        reading.identity,
+        reading.settings,
+        min(mirrored.values(), default=None),
+    )
     plan = planner.make(of_rows, reading.resource, reading.identity, reading.rules, view)
     found = _Preview(sheet, plan, reading, mirrored)
     return found.preview(truncated=not discovery.complete(content, name))
-
-
-def mirror_view(
-    engine: Engine, sheet: Sheet, reading: Reading, read_at: datetime | None
-) -> PlanningView:
-    """Return the planner's view of the ledger and of the mirror, read at `read_at`."""
-    resource, identity, settings = reading.resource, reading.identity, reading.settings
-    since = read_at - transitions.EMPTY_LOOKUPS * settings.settle if read_at else EVER
-    ledger, match_keys = PostgresLedger(engine, resource.name), match_keys_of(sheet, identity)
-    entries = asyncio.run(with_managers(ledger, keys_of(sheet, identity)))
-    with engine.connect() as connection:
-        in_flight = entering.rows_in_flight(connection, identity, since)
-        undone = drops.undone(connection, resource.name)
-        removed = drops.removed(connection, MIRROR_TABLES[resource.name].current)
-        matched = entering.matched_ids(connection, resource.name, match_keys)
-        codes = codes_in_use(connection, MIRROR_TABLES[resource.name].current, resource.codes)
-    shown = list(mirrored_records(engine, resource.name, identity))
-    ids = frozenset(known.remote_id for known in shown)
-    view = PlanningView(
-        entries,
-        in_flight,
-        shown,
-        matched=matched,
-        since=since,
-        headcount=len(shown),
-        codes=codes,
-        contains=ids.__contains__,
-    )
-    return view.without(undone & removed)
-
-
-def mirrored_records(engine: Engine, name: str, identity: Identity) -> Iterator[ServiceRecord]:
-    """Yield the records of a mirror as the service's list showed them; without those that are missing."""
-    [source] = (each for each in RESOURCES if each.name == name)
-    table = MIRROR_TABLES[name].current
-    columns = {each.name: each.column for each in described(source.item).values()}
-    wanted = [table.c[column].label(field) for field, column in columns.items()]
-    scope = [table.c["_entity"]] if source.per_entity else []
-    present = table.c["_removal_reason"].is_distinct_from("missing")
-    with engine.connect() as connection:
-        for row in connection.execute(select(*wanted, *scope).where(present)).mappings():
-            values = {field: _as_listed(row[field]) for field in columns}
-            of_list = str(row["_entity"] or "") if source.per_entity else ""
-            yield REMOTES[name].record_of(identity, source.item(**values), of_list)
-
-
-def _as_listed(value: Any) -> Any:
-    return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 @dataclass(frozen=True)

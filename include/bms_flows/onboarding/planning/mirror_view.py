@@ -1,0 +1,75 @@
+"""The planner's view of the ledger and of the mirror, in place of the service's lists."""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Engine, select
+
+from bms.records.declaration import described
+from bms_flows.onboarding.ledger import entering, transitions
+from bms_flows.onboarding.ledger.store import PostgresLedger, with_managers
+from bms_flows.onboarding.planning.matching import EVER, PlanningView, keys_of, match_keys_of
+from bms_flows.onboarding.reading.sheet import Sheet
+from bms_flows.onboarding.resources.description import Resource
+from bms_flows.onboarding.resources.evidence import ServiceRecord
+from bms_flows.onboarding.resources.match_rules import Identity
+from bms_flows.onboarding.resources.remotes import REMOTES
+from bms_flows.onboarding.settings import OnboardingSettings
+from bms_warehouse.queries import drops
+from bms_warehouse.queries.records import codes_in_use
+from bms_warehouse.resources import RESOURCES
+from bms_warehouse.tables.mirror import MIRROR_TABLES
+
+
+def mirror_view(
+    engine: Engine,
+    sheet: Sheet,
+    resource: Resource,
+    identity: Identity,
+    settings: OnboardingSettings,
+    read_at: datetime | None,
+) -> PlanningView:
+    """Return the planner's view of the ledger and of the mirror, read at `read_at`."""
+    since = read_at - transitions.EMPTY_LOOKUPS * settings.settle if read_at else EVER
+    ledger, match_keys = PostgresLedger(engine, resource.name), match_keys_of(sheet, identity)
+    entries = asyncio.run(with_managers(ledger, keys_of(sheet, identity)))
+    with engine.connect() as connection:
+        in_flight = entering.rows_in_flight(connection, identity, since)
+        undone = drops.undone(connection, resource.name)
+        removed = drops.removed(connection, MIRROR_TABLES[resource.name].current)
+        matched = entering.matched_ids(connection, resource.name, match_keys)
+        codes = codes_in_use(connection, MIRROR_TABLES[resource.name].current, resource.codes)
+    shown = list(mirrored_records(engine, resource.name, identity))
+    ids = frozenset(known.remote_id for known in shown)
+    view = PlanningView(
+        entries,
+        in_flight,
+        shown,
+        matched=matched,
+        since=since,
+        headcount=len(shown),
+        codes=codes,
+        contains=ids.__contains__,
+    )
+    return view.without(undone & removed)
+
+
+def mirrored_records(engine: Engine, name: str, identity: Identity) -> Iterator[ServiceRecord]:
+    """Yield the records of a mirror as the service's list showed them; without those that are missing."""
+    [source] = (each for each in RESOURCES if each.name == name)
+    table = MIRROR_TABLES[name].current
+    columns = {each.name: each.column for each in described(source.item).values()}
+    wanted = [table.c[column].label(field) for field, column in columns.items()]
+    scope = [table.c["_entity"]] if source.per_entity else []
+    present = table.c["_removal_reason"].is_distinct_from("missing")
+    with engine.connect() as connection:
+        for row in connection.execute(select(*wanted, *scope).where(present)).mappings():
+            values = {field: _as_listed(row[field]) for field in columns}
+            of_list = str(row["_entity"] or "") if source.per_entity else ""
+            yield REMOTES[name].record_of(identity, source.item(**values), of_list)
+
+
+def _as_listed(value: Any) -> Any:
+    return value.isoformat() if hasattr(value, "isoformat") else value
