@@ -54,6 +54,8 @@ def named(stack: Running) -> dict[str, str]:
 def test_paused_dags_are_named_and_a_healthy_stack_has_no_findings(
     stack: Running, airflow: Airflow
 ) -> None:
+    for name in FLOWS:
+        airflow.pause(name, paused=name != "freshness_watchdog")
     code, report = examined(stack)
     assert code == 1
     paused = [each["detail"] for each in report["findings"] if each["code"] == "dag_paused"]

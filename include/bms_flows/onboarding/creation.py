@@ -345,6 +345,12 @@ class Creation:
                 snapshot_id=snapshot_id,
                 removed=view.removed,
             )
+            resumed = {
+                row.key: row.line
+                for row in plan.rows
+                if row.key and row.action is Action.RESUME and row.reason is None
+            }
+            entering.take_over(connection, plan.resource, self.drop_id, resumed)
             keys = [row.key for row in rows]
             managers = entering.stored_managers(connection, plan.resource, keys)
             if cyclic({key: manager for key, manager in managers.items() if manager}):

@@ -133,6 +133,23 @@ def enter(
         _save_bodies(connection, drop_id, {entry.id: given[entry.key] for entry, _ in entered})
 
 
+def take_over(
+    connection: Connection, resource: str, drop_id: int, lines: Mapping[str, int]
+) -> None:
+    """Assign unfinished rows of earlier drops to this drop, by key: its report tells how they end."""
+    if lines:
+        connection.execute(
+            update(creation)
+            .where(
+                creation.c.resource == resource,
+                creation.c.key == bind("row"),
+                among(creation.c.state, OPEN),
+            )
+            .values(drop_id=drop_id, line=bind("at")),
+            [{"row": key, "at": line} for key, line in sorted(lines.items())],
+        )
+
+
 def _insert(
     connection: Connection,
     resource: str,

@@ -173,7 +173,7 @@ def _by_entry(
             if entry.existed and different:
                 state: OutcomeState = "needs_review"
             elif entry.existed or (entry.drop_id != drop_id and row["action"] != Action.REVIEW):
-                # The report of the drop that entered the row, or asked a reviewer, says that it was created.
+                # The report of the drop that last entered the row, or asked a reviewer, has the creation.
                 state = "already_there"
             else:
                 state = "created" if entry.state is State.CREATED else "adopted"
