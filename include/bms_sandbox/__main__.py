@@ -10,7 +10,6 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 
 import uvicorn
 
@@ -49,7 +48,7 @@ control API, without login, on the same port:
 
 examples:
   python -m bms_sandbox
-  BMS_SANDBOX_SECRET=s3cret python -m bms_sandbox --port 0 --ready-file ready --today 2026-03-31
+  BMS_SANDBOX_SECRET=s3cret python -m bms_sandbox --port 0 --today 2026-03-31
   python -m bms_sandbox --dialect expires_in_unit=milliseconds --dialect end_date=exclusive
   python -m bms_sandbox --fault '503@list_*:count=2' --fault latency:probability=0.1,seconds=2
   python -m bms_sandbox --fast --flat --invoices-per-day 1000 --latency 0.05
@@ -73,7 +72,6 @@ def parser() -> argparse.ArgumentParser:
     add = options.add_argument
     add("--host", default="127.0.0.1", help="address to listen on [%(default)s]")
     add("--port", type=int, default=8090, help="port to listen on, 0: a free one [%(default)s]")
-    add("--ready-file", type=Path, help="file that holds the URL once the server is ready")
     add("--until-stdin-closes", action="store_true", help="stop when the parent process ends")
     for name in ("client_id", "application_id", "secret"):
         variable = f"BMS_SANDBOX_{name.upper()}"
@@ -96,7 +94,6 @@ def parser() -> argparse.ArgumentParser:
     for name, demo in LISTS.items():
         add(f"--{name}", type=int, default=demo.size, help="[%(default)s]")
     add("--latency", type=float, default=0.0, help="delay of every request in seconds [0]")
-    add("--latency-jitter", type=float, default=0.0, help="at most so many random seconds more [0]")
     add("--fast", action="store_true", help="for benchmarks: cache responses, and freeze the clock")
     return options
 
@@ -124,7 +121,6 @@ def settings_of(argv: list[str] | None) -> tuple[argparse.Namespace, Settings]:
             now=datetime.fromisoformat(options.today) if options.today else None,
             frozen=options.frozen or options.fast,
             latency=options.latency,
-            latency_jitter=options.latency_jitter,
             fast=options.fast,
         )
     except ValueError as error:
@@ -181,13 +177,13 @@ class Server(uvicorn.Server):
     async def run_until_stopped(
         self, listening: socket.socket, url: str, options: argparse.Namespace
     ) -> None:
-        """Serve on `listening`; print `url` and write the ready file when the server is ready."""
+        """Serve on `listening`; print `url` when the server is ready."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop)
         if options.until_stdin_closes:
             loop.add_reader(sys.stdin, self._read_stdin)
-        self._announcement = (url, options.ready_file)
+        self._url = url
         await self.serve(sockets=[listening])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -197,12 +193,7 @@ class Server(uvicorn.Server):
         self._listener = Listener(listening, BACKLOG, self._protocol)
         self._listener.open()
         self.service.delay_connections = self._listener.pause
-        url, ready_file = self._announcement
-        if ready_file:
-            part = ready_file.with_name(ready_file.name + ".part")
-            part.write_text(url + "\n")
-            part.replace(ready_file)
-        sys.stdout.write(url + "\n")
+        sys.stdout.write(self._url + "\n")
         sys.stdout.flush()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

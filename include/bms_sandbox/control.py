@@ -12,7 +12,7 @@ from bms_sandbox.demo_invoices import PER_DAY_MAX
 from bms_sandbox.demo_records import LISTS
 from bms_sandbox.dialect import InvalidDialectError
 from bms_sandbox.faults import Fault, InvalidFaultError
-from bms_sandbox.row_control import invoice_routes, life_routes, row_routes
+from bms_sandbox.row_control import invoice_routes, row_routes
 from bms_sandbox.service import Service
 
 
@@ -42,10 +42,9 @@ class Population(BaseModel):
 
 
 class Latency(BaseModel):
-    """Delay of every request in seconds, plus a random delay up to `jitter`."""
+    """Delay of every request in seconds."""
 
-    seconds: Annotated[float, Field(ge=0)] = 0.0
-    jitter: Annotated[float, Field(ge=0)] = 0.0
+    seconds: Annotated[float, Field(ge=0)]
 
 
 class ConnectionDelay(BaseModel):
@@ -57,15 +56,7 @@ class ConnectionDelay(BaseModel):
 def control_app(service: Service) -> FastAPI:
     """Return the application behind /_sandbox/."""
     app = FastAPI(title="Sandbox control", openapi_url="/_sandbox/openapi.json", docs_url=None)
-    made = (
-        _truth_routes,
-        _behaviour_routes,
-        _state_routes,
-        row_routes,
-        invoice_routes,
-        life_routes,
-    )
-    for routes in made:
+    for routes in (_truth_routes, _behaviour_routes, _state_routes, row_routes, invoice_routes):
         app.include_router(routes(service), prefix="/_sandbox")
 
     async def refuse(_: Request, error: Exception) -> Response:
@@ -139,7 +130,7 @@ def _behaviour_routes(service: Service) -> APIRouter:
     @routes.put("/latency")
     async def latency(wanted: Latency) -> None:
         """Set the delay of every request."""
-        service.latency, service.latency_jitter = wanted.seconds, wanted.jitter
+        service.latency = wanted.seconds
 
     @routes.put("/connections")
     async def delay_connections(wanted: ConnectionDelay) -> None:

@@ -11,7 +11,7 @@ from decimal import Decimal
 from random import Random
 from typing import Literal, get_args
 
-from bms_sandbox.demo_values import FIRMS, SUBJECTS
+from bms_sandbox.demo_values import FIRMS, SUBJECTS, seeded
 from bms_sandbox.invoices import Invoice, at_noon
 
 EPOCH = date(2015, 1, 1)
@@ -77,10 +77,7 @@ class DemoInvoices:
         return (day - EPOCH).days * self._span + index + 1
 
     def _random(self, *what: int) -> Random:
-        number = self.seed
-        for part in what:
-            number = number * 1_000_003 + part + 1
-        return Random(number)  # noqa: S311 -> made-up rows, not secrets
+        return seeded(self.seed, *what)
 
     def _count(self, id_entity: int, day: date) -> int:
         if self.flat:

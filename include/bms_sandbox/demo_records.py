@@ -16,6 +16,7 @@ from bms_sandbox.demo_values import (
     SKILLS,
     STREETS,
     TOWNS,
+    seeded,
 )
 from bms_sandbox.row_encoder import Row
 
@@ -25,7 +26,7 @@ GUIDS = uuid.UUID("5f0e2c1e-6d5b-4c0f-9a57-4b1f3a3d9c11")
 
 def employee(seed: int, id_entity: int, number: int) -> Row:
     """Return demo employee `number` of `id_entity`: about 1 in 12 on standby, 1 in 8 former."""
-    random = _random(seed, 1, id_entity, number)
+    random = seeded(0, seed, 1, id_entity, number)
     first, last, address = _name(random), random.choice(LAST_NAMES), _address(random)
     department, service = random.choice(DEPARTMENTS)
     created_on = _instant(random)
@@ -106,7 +107,7 @@ def employee(seed: int, id_entity: int, number: int) -> Row:
 
 def contact(seed: int, number: int) -> Row:
     """Return demo contact `number`: about 1 in 15 deleted, 2 in 3 with an account manager."""
-    random = _random(seed, 2, number)
+    random = seeded(0, seed, 2, number)
     first, last, address = _name(random), random.choice(LAST_NAMES), _address(random)
     client = random.randrange(CLIENTS)
     created_on = _instant(random)
@@ -146,7 +147,7 @@ def contact(seed: int, number: int) -> Row:
 
 def consultant(seed: int, number: int) -> Row:
     """Return demo consultant `number`."""
-    random = _random(seed, 3, number)
+    random = seeded(0, seed, 3, number)
     first, last, address = _name(random), random.choice(LAST_NAMES), _address(random)
     created_on = _instant(random)
     born = 1962 + random.randrange(40)
@@ -182,13 +183,6 @@ def consultant(seed: int, number: int) -> Row:
         "created_by": 10 + random.randrange(8),
         "modified_by": 10 + random.randrange(8),
     }
-
-
-def _random(*what: int) -> Random:
-    number = 0
-    for part in what:
-        number = number * 1_000_003 + part + 1
-    return Random(number)  # noqa: S311 -> made-up rows, not secrets
 
 
 def _name(random: Random) -> str:

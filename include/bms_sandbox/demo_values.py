@@ -1,5 +1,7 @@
 """Values of the demo data: French names, towns and firms, with accents."""
 
+from random import Random
+
 _FIRST = """
 Aurélie Benoît Camille Cédric Chloé Clément Élodie Émilie Étienne Fanny François Frédéric Gaëlle
 Geneviève Grégoire Hélène Hervé Inès Irène Jérôme Joëlle Julien Kévin Laëtitia Léa Loïc Lucie Maël
@@ -36,6 +38,14 @@ _JOBS = """
 Ingénieure d'études / Chef de projet / Développeur / Consultante sénior / Chargée de recrutement /
 Contrôleur de gestion / Responsable d'agence
 """
+
+
+def seeded(seed: int, *what: int) -> Random:
+    """Return the random generator of one row."""
+    number = seed
+    for part in what:
+        number = number * 1_000_003 + part + 1
+    return Random(number)  # noqa: S311 -> made-up rows, not secrets
 
 
 def _listed(text: str) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 from zoneinfo import ZoneInfo
 
+import msgspec
+
 from bms_sandbox.forms import Forms, InvalidFormError
 from bms_sandbox.operations import OPERATIONS
 
@@ -199,23 +201,18 @@ def _read(name: str, kind: Any, value: Any) -> Any:
     text = str(value).strip()
     refusal = InvalidDialectError(f"{name} can't be {value!r}; allowed: {_allowed(kind)}")
     if get_origin(kind) is Literal:
-        for allowed in get_args(kind):
-            if str(allowed) == text:
-                return allowed
-        raise refusal
-    if kind is bool:
-        truths = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-        if text.lower() not in truths:
+        allowed = {str(each): each for each in get_args(kind)}
+        if text not in allowed:
             raise refusal
-        return truths[text.lower()]
-    if kind in (int, float):
+        return allowed[text]
+    if kind in (bool, int, float):
         try:
-            number: int | float = kind(text)
-        except ValueError:
+            found: float = msgspec.convert(text.lower(), kind, strict=False)
+        except msgspec.ValidationError:
             raise refusal from None
-        if number < 0:
+        if found < 0:
             raise refusal
-        return number
+        return found
     if kind is str:
         return _text(name, text)
     return _texts(name, value if isinstance(value, list | tuple) else text.split(","))

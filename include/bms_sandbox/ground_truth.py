@@ -1,7 +1,6 @@
-"""Ground truth: counts of requests and created rows, and latencies, unaffected by faults."""
+"""Ground truth: counts of requests and created rows, unaffected by faults."""
 
-import time
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,7 +21,6 @@ NATURAL = {
     "contacts": ("first_name", "last_name", "email", "id_client"),
     "consultants": ("first_name", "last_name", "email", "type"),
 }
-SAMPLES = 20_000
 
 
 @dataclass(slots=True)
@@ -41,10 +39,6 @@ class GroundTruth:
     created: defaultdict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
     in_flight: int = 0
     in_flight_max: int = 0
-    body_bytes: int = 0
-    durations: defaultdict[str, deque[float]] = field(
-        default_factory=lambda: defaultdict(lambda: deque(maxlen=SAMPLES))
-    )
 
     @contextmanager
     def request(self, operation: str) -> Iterator[RequestRecord]:
@@ -52,13 +46,11 @@ class GroundTruth:
         request = RequestRecord(operation)
         self.in_flight += 1
         self.in_flight_max = max(self.in_flight_max, self.in_flight)
-        started = time.perf_counter()
         try:
             yield request
         finally:
             self.in_flight -= 1
             self.requests[operation][request.outcome] += 1
-            self.durations[operation].append(time.perf_counter() - started)
 
     def add_created(self, resource: str, key: int | str, row: Row) -> None:
         """Record that a request created `row`."""
@@ -67,10 +59,9 @@ class GroundTruth:
 
     def reset_counts(self) -> None:
         """Reset all counts except that of requests in flight."""
-        for counts in (self.requests, self.created, self.durations):
-            counts.clear()
+        self.requests.clear()
+        self.created.clear()
         self.in_flight_max = self.in_flight
-        self.body_bytes = 0
 
     def as_json(self) -> dict[str, Any]:
         """Return all counts; `duplicates` contains the rows that were created more than once."""
@@ -78,10 +69,8 @@ class GroundTruth:
             "requests": self.requests,
             "in_flight": self.in_flight,
             "in_flight_max": self.in_flight_max,
-            "body_bytes": self.body_bytes,
             "created": {name: self.created[name] for name in NATURAL},
             "duplicates": {name: self._duplicates(name) for name in NATURAL},
-            "latency_ms": {name: percentiles(took) for name, took in self.durations.items()},
         }
 
     def _duplicates(self, resource: str) -> list[dict[str, Any]]:
@@ -93,13 +82,3 @@ class GroundTruth:
             for natural, keys in groups.items()
             if len(keys) > 1
         ]
-
-
-def percentiles(seconds: deque[float]) -> dict[str, float]:
-    """Return p50, p95, p99 and the maximum in milliseconds, by nearest rank."""
-    ranked = sorted(seconds)
-    points = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
-    return {
-        name: round(ranked[max(0, -(-int(share * 100) * len(ranked) // 100) - 1)] * 1000, 3)
-        for name, share in points.items()
-    }

@@ -6,7 +6,6 @@ Faults act before a request is read or before its response is sent; the operatio
 import asyncio
 from fnmatch import fnmatchcase
 from functools import partial
-from random import Random
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -43,7 +42,6 @@ class ServiceMiddleware:
         self.control = control
         self.answers = ResponseCache()
         self.rate_limit = RateLimit()
-        self._jitter = Random(service.settings.demo.seed)  # noqa: S311 -> made-up latency, not a secret
         self._latest: dict[str, Reply] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -53,24 +51,22 @@ class ServiceMiddleware:
         if scope["path"].startswith(CONTROL + "/"):
             await self.control(scope, receive, send)
             return
-        prefix = self.service.dialect.base_path
-        if not scope["path"].startswith(prefix + "/"):
-            with self.service.ground_truth.request("unknown") as request:
-                error = ServiceError(404, "unknown_path", "no such path")
-                await self._finish(request, error_reply(error, self.service.dialect), send)
-            return
-        path = scope["path"][len(prefix) :]
-        operation = operation_of(scope["method"], path)
+        dialect = self.service.dialect
+        known = scope["path"].startswith(dialect.base_path + "/")
+        path = scope["path"].removeprefix(dialect.base_path)
+        operation = operation_of(scope["method"], path) if known else None
         scope = {**scope, "path": path, "raw_path": path.encode()}
-        if operation and self.service.dialect.ignored_parameters:
+        if operation and dialect.ignored_parameters:
             scope["query_string"] = self._without_ignored(operation, scope["query_string"])
-        with self.service.ground_truth.request(
-            operation.name if operation else "unknown"
-        ) as request:
-            if operation is None:
+        name = operation.name if operation else "unknown"
+        with self.service.ground_truth.request(name) as request:
+            if operation:
+                await self._serve(operation, request, scope, receive, send)
+            elif known:
                 await self._finish(request, await self._run(scope, receive), send)
             else:
-                await self._serve(operation, request, scope, receive, send)
+                error = ServiceError(404, "unknown_path", "no such path")
+                await self._finish(request, error_reply(error, dialect), send)
 
     async def _serve(
         self,
@@ -126,13 +122,8 @@ class ServiceMiddleware:
         return await serve(receive)
 
     async def _delay(self, operation: Operation) -> None:
-        service = self.service
-        wait = service.latency
-        if service.latency_jitter:
-            wait += self._jitter.uniform(0, service.latency_jitter)
-        if fault := service.faults.take("latency", operation.name):
-            wait += fault.seconds
-        if wait:
+        fault = self.service.faults.take("latency", operation.name)
+        if wait := self.service.latency + (fault.seconds if fault else 0):
             await asyncio.sleep(wait)
 
     def _admit(self, operation: Operation, headers: dict[bytes, bytes]) -> None:
@@ -241,16 +232,12 @@ class ServiceMiddleware:
         """Send `reply` complete, malformed, truncated or slowly."""
         take = self.service.faults.take
         if reply.size > 1 and take("malformed_json", operation.name):
-            body = b"".join(reply.chunks)
             request.outcome = "malformed_json"
-            await self._finish(
-                request, Reply(reply.status, reply.headers, (body[: len(body) // 2],)), send
-            )
+            await self._finish(request, Reply(reply.status, reply.headers, (_half(reply),)), send)
         elif reply.size > 1 and take("truncated_body", operation.name):
             request.outcome = "truncated_body"
-            body = b"".join(reply.chunks)
             await _start(reply, send)
-            await send(_chunk(body[: len(body) // 2], more=True))
+            await send(_chunk(_half(reply), more=True))
             await transport.close(scope, receive)
         elif fault := take("slow_body", operation.name):
             request.outcome = str(reply.status)
@@ -261,7 +248,6 @@ class ServiceMiddleware:
     async def _finish(self, request: RequestRecord, reply: Reply, send: Send) -> None:
         if request.outcome == "unfinished":
             request.outcome = str(reply.status)
-        self.service.ground_truth.body_bytes += reply.size
         await _start(reply, send)
         for chunk in reply.chunks:
             await send(_chunk(chunk, more=True))
@@ -276,6 +262,10 @@ async def _start(reply: Reply, send: Send) -> None:
 
 def _chunk(body: bytes, *, more: bool) -> Message:
     return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+def _half(reply: Reply) -> bytes:
+    return b"".join(reply.chunks)[: reply.size // 2]
 
 
 async def _send_slowly(reply: Reply, fault: Fault, send: Send) -> None:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, HTTPException
 from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from bms_sandbox.demo_records import LISTS, employee
-from bms_sandbox.invoices import Invoice
+from bms_sandbox.invoices import FAR, Invoice
 from bms_sandbox.row_encoder import Row
 from bms_sandbox.service import Service
 from bms_sandbox.store import Key
@@ -60,9 +60,7 @@ def row_routes(service: Service) -> APIRouter:
     async def edit(resource: Resource, key: str, changes: Changes) -> Row:
         """Change fields of a row; set modified_on to now unless given."""
         table = service.tables[resource]
-        known = table.get(
-            _key(resource, key), datetime.max.replace(tzinfo=service.clock.now().tzinfo)
-        )
+        known = table.get(_key(resource, key), FAR)
         if known is None:
             raise HTTPException(404, f"no such row in {resource}")
         changed = stamps(known, service.clock.now(), "modified_on") | _typed(changes, known)
@@ -83,7 +81,7 @@ def stamps(row: Row, at: datetime, *names: str) -> Row:
 
 
 def invoice_routes(service: Service) -> APIRouter:
-    """Return the routes that show, insert, edit and delete invoices."""
+    """Return the routes that show, insert, edit, delete, pay, send and cancel invoices."""
     routes = APIRouter()
     book = service.invoices
 
@@ -121,13 +119,6 @@ def invoice_routes(service: Service) -> APIRouter:
     async def delete(id_entity: int, id_invoice: int) -> None:
         """Remove an invoice."""
         book.remove(_found(service, id_entity, id_invoice))
-
-    return routes
-
-
-def life_routes(service: Service) -> APIRouter:
-    """Return the routes that pay, send or cancel an invoice now."""
-    routes = APIRouter()
 
     @routes.post("/invoices/{id_entity}/{id_invoice}/pay")
     async def pay(id_entity: int, id_invoice: int, amount: Decimal | None = None) -> Row:

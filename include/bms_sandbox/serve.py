@@ -38,7 +38,7 @@ class Sandbox:
     process: "subprocess.Popen[str] | None" = None
 
     def truth(self) -> dict[str, Any]:
-        """Return the ground truth: requests, created rows, duplicates, fired faults, latencies."""
+        """Return the ground truth: requests, created rows, duplicates, fired faults."""
         return self._control("GET", "truth")  # type: ignore[no-any-return]  # JSON of the route
 
     def reset_counts(self) -> None:
@@ -61,9 +61,9 @@ class Sandbox:
         """Remove all faults; the counts of their firings stay."""
         self._control("PUT", "faults", [])
 
-    def set_latency(self, seconds: float, jitter: float = 0.0) -> None:
+    def set_latency(self, seconds: float) -> None:
         """Delay every request."""
-        self._control("PUT", "latency", {"seconds": seconds, "jitter": jitter})
+        self._control("PUT", "latency", {"seconds": seconds})
 
     def delay_connections(self, seconds: float) -> None:
         """Delay new TCP connections by at least `seconds`.

@@ -33,7 +33,6 @@ class Settings:
     now: datetime | None = None
     frozen: bool = False
     latency: float = 0.0
-    latency_jitter: float = 0.0
     fast: bool = False
 
 
@@ -62,7 +61,7 @@ class Service:
         for fault in settings.faults:
             self.faults.add(Fault.from_json(fault.parameters()))
         self.clock = Clock(settings.now, frozen=settings.frozen)
-        self.latency, self.latency_jitter = settings.latency, settings.latency_jitter
+        self.latency = settings.latency
         self.tokens.revoke_all()
         self.ground_truth.reset_counts()
         self._lists_shown = 0

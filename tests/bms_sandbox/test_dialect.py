@@ -11,7 +11,7 @@ def test_options_and_json_values_read_the_same() -> None:
         [
             "expires_in_unit=minutes",
             "create-status=200",
-            "one_live_token=yes",
+            "one_live_token=true",
             "page_size_max=50",
             "token_lifetime=1.5",
             "granted_scopes=read:contact, write:contact",

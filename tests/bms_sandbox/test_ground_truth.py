@@ -1,7 +1,6 @@
-from collections import deque
 from typing import Any
 
-from bms_sandbox.ground_truth import GroundTruth, percentiles
+from bms_sandbox.ground_truth import GroundTruth
 
 
 def test_equal_natural_fields_are_shown_as_duplicates() -> None:
@@ -31,13 +30,3 @@ def test_the_maximum_in_flight_is_recorded() -> None:
     content = truth.as_json()
     assert (content["in_flight"], content["in_flight_max"]) == (0, 2)
     assert content["requests"]["token"] == {"200": 1, "unfinished": 2}
-
-
-def test_percentiles_by_nearest_rank() -> None:
-    assert percentiles(deque(n / 1000 for n in range(1, 101))) == {
-        "p50": 50.0,
-        "p95": 95.0,
-        "p99": 99.0,
-        "max": 100.0,
-    }
-    assert percentiles(deque([0.004]))["p50"] == 4.0

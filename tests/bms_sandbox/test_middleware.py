@@ -308,13 +308,14 @@ def test_new_connections_can_be_delayed_without_delaying_open_ones(caller: Calle
 def test_requests_in_flight_are_counted(caller: Caller) -> None:
     for latency in ever_longer(0.3):
         caller.sandbox.set_latency(latency)
+        started = time.monotonic()
         with ThreadPoolExecutor(6) as threads:
             list(threads.map(caller.get, ["/v1/CRM/contacts/1001"] * 6))
         truth = caller.sandbox.truth()
         if truth["in_flight_max"] == 6:
             break
     assert truth["in_flight_max"] == 6
-    assert truth["latency_ms"]["read_contact"]["p50"] >= 300
+    assert time.monotonic() - started >= latency
 
 
 def test_a_disconnected_client_is_not_an_error(caller: Caller) -> None:
