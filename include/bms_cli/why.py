@@ -3,16 +3,14 @@
 import getpass
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
 from bms_cli.options import DataRoot, Json, Url
 from bms_cli.output import NOTHING_FOUND, WELL, show, show_error, show_json
 from bms_cli.warehouse import connected
-
-if TYPE_CHECKING:
-    from bms_flows.inquiry.answer import Answer
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -33,15 +31,8 @@ def invoice(
     as_json: Json = False,
 ) -> None:
     """Explain an invoice, also one that is not there: days read, next read, holes of its series."""
-
-    def answers(connection: Any, settings: Any, now: Any) -> Any:
-        from bms_flows.inquiry import invoices
-        from bms_flows.runtime import storage
-
-        root = storage.data_root(data_root)
-        return invoices.why(connection, root, settings, number, now, personal=show_personal)
-
-    _answer(url, answers, as_json, f"invoice {number}" if show_personal else "")
+    shown = f"invoice {number}" if show_personal else ""
+    _answer("invoices", url, as_json, number, root=data_root, personal=shown)
 
 
 def _of(resource: str) -> Callable[..., None]:
@@ -54,14 +45,8 @@ def _of(resource: str) -> Callable[..., None]:
         show_personal: ShowPersonal = False,
         as_json: Json = False,
     ) -> None:
-        def answers(connection: Any, settings: Any, _: Any) -> Any:
-            from bms_flows.inquiry import records
-            from bms_flows.runtime import storage
-
-            root = storage.data_root(data_root)
-            return records.why(connection, root, settings, resource, key, personal=show_personal)
-
-        _answer(url, answers, as_json, resource if show_personal else "")
+        shown = resource if show_personal else ""
+        _answer("records", url, as_json, resource, key, root=data_root, personal=shown)
 
     command.__doc__ = f"Explain a {resource}: versions, drops, decisions, possible duplicates."
     return command
@@ -86,13 +71,7 @@ def drop(
             wanted = int(digits)
         case _:
             raise typer.BadParameter("write `bms why drop 12`, or `bms why drop 12 line 7`")
-
-    def answers(connection: Any, settings: Any, now: Any) -> Any:
-        from bms_flows.inquiry import drops
-
-        return [drops.why(connection, settings, number, wanted, now)]
-
-    _answer(url, answers, as_json)
+    _answer("drops", url, as_json, number, wanted)
 
 
 @app.command()
@@ -102,28 +81,28 @@ def alarm(
     as_json: Json = False,
 ) -> None:
     """Explain an alarm: what opened it, what was sent, and what it waits for to close."""
-
-    def answers(connection: Any, settings: Any, now: Any) -> Any:
-        from bms_flows.inquiry import alarms
-
-        return [alarms.why(connection, settings, number, now)]
-
-    _answer(url, answers, as_json)
+    _answer("alarms", url, as_json, number)
 
 
 def _answer(
-    url: str, answers: Callable[..., "list[Answer]"], as_json: bool, personal: str = ""
+    topic: str, url: str, as_json: bool, *given: object, root: str = "", personal: str = ""
 ) -> None:
-    """Print answers; exit with 3 if the thing is not there. `personal` names what is shown of persons."""
+    """Print the answers of a module of `inquiry`; exit with 3 if the thing is not there.
+
+    `personal` names what is shown of persons.
+    """
+    from bms_flows.inquiry.answer import Inquiry
     from bms_flows.onboarding.settings import OnboardingSettings
+    from bms_flows.runtime import storage
     from bms_flows.runtime.notice import Links
     from bms_warehouse.database import clock
 
-    settings = OnboardingSettings.from_environment()
+    settings, folder = OnboardingSettings.from_environment(), storage.data_root(root)
     with connected(url) as engine, engine.connect() as connection:
         if personal:
             _record_use(connection, personal)
-        found = answers(connection, settings, clock(connection))
+        asked = Inquiry(connection, settings, clock(connection), folder, bool(personal))
+        found = import_module(f"bms_flows.inquiry.{topic}").why(asked, *given)
     if as_json:
         show_json({"answers": [each.as_dict() for each in found]})
     else:

@@ -1,19 +1,15 @@
 """`bms why alarm`: what opened an alarm, what was sent, and what it waits for to close."""
 
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection
-
 from bms_flows.catalog import FLOWS
-from bms_flows.inquiry.answer import Answer, Event, query, run_of
+from bms_flows.inquiry.answer import Answer, Event, Inquiry, run_of
 from bms_flows.monitoring import alarms, causes
 from bms_flows.monitoring.alarms import Alarm
 from bms_flows.monitoring.freshness import read_freshness
 from bms_flows.monitoring.freshness_check import is_over
 from bms_flows.runtime.notice import Links
-from bms_flows.runtime.settings import FlowSettings
 from bms_flows.texts import SECTIONS, VIOLATIONS
 
 MOST_STEPS: Final = 5
@@ -31,12 +27,12 @@ CLOSES: Final = {
 """What closes an alarm, by code; the alarms of a flow close by its loads."""
 
 
-def why(connection: Connection, settings: FlowSettings, number: int, now: datetime) -> Answer:
+def why(asked: Inquiry, number: int) -> list[Answer]:
     """Return the answer about an alarm, open or closed."""
-    found = query(connection, "select * from bms.alarm where id = :id", id=number)
+    found = asked.query("select * from bms.alarm where id = :id", id=number)
     if not found:
-        return Answer(f"Alarm {number}: there is no such alarm", found=False)
-    alarm, links = Alarm(**found[0]), Links.of(settings)
+        return [Answer(f"Alarm {number}: there is no such alarm", found=False)]
+    alarm, links = Alarm(**found[0]), Links.of(asked.settings)
     code, section = alarms.section_of(alarm)
     state = "closed" if alarm.recovered_at else "open"
     answer = Answer(f"Alarm {number}: {alarm.subject} ({code}), {state}, {section.severity}")
@@ -56,12 +52,11 @@ def why(connection: Connection, settings: FlowSettings, number: int, now: dateti
     ):
         if at:
             events.append(Event(at, said))
-    if silenced := alarms.acknowledgement(alarm, now):
+    if silenced := alarms.acknowledgement(alarm, asked.now):
         by, until, note = silenced
         answer.facts.append(f"Acknowledged by {by} until {links.time(until)}: {note}")
     if alarm.flow:
-        steps = query(
-            connection,
+        steps = asked.query(
             """
             select * from bms.step_run where flow = :flow and started_at >= :since - interval '1 day'
                 and (state in ('failed', 'suspect', 'partial', 'unstable') or dag_run_id = :run)
@@ -77,14 +72,13 @@ def why(connection: Connection, settings: FlowSettings, number: int, now: dateti
             said = f"step {step['step']} {step['state']}{reason}"
             events.append(Event(step["finished_at"] or step["started_at"], said, run_of(step)))
     if alarm.recovered_at is None:
-        answer.next += [*_waits_for(connection, settings, alarm, now), f"What to do: {section.do}"]
-    return answer
+        answer.next += [*_waits_for(asked, alarm), f"What to do: {section.do}"]
+    return [answer]
 
 
-def _waits_for(
-    connection: Connection, settings: FlowSettings, alarm: Alarm, now: datetime
-) -> Iterator[str]:
+def _waits_for(asked: Inquiry, alarm: Alarm) -> Iterator[str]:
     """Yield what an open alarm waits for."""
+    connection, settings = asked.connection, asked.settings
     yield f"The alarm stays open until its own cause is gone ({SECTIONS['alarm_stays_open'].happened})"
     flow = FLOWS.get(str(alarm.flow))
     if alarm.code in CLOSES or flow is None or alarm.subject != alarm.flow:
@@ -101,7 +95,7 @@ def _waits_for(
         yield (
             f"A failed step of {alarm.dag_run_id or 'a run'} was not repeated: clear its task, or load its days."
         )
-    fresh = read_freshness(connection, settings, now).get(flow.dag_id)
+    fresh = read_freshness(connection, settings, asked.now).get(flow.dag_id)
     if fresh and not is_over(fresh, alarm):
         lacking = [
             str(each.id_entity)

@@ -1,13 +1,17 @@
 """An answer of `bms why`: facts, timeline, stored response, and what happens next."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, text
+from upath import UPath
 
+from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.notice import Links
+from bms_flows.texts import section_of
+from bms_warehouse.queries import loads
 
 MOST_EVENTS: Final = 25
 """Events of a timeline that fit on a screen; the latest are shown."""
@@ -59,23 +63,73 @@ class Answer:
                 yield from (f"  {each}" for each in texts)
 
 
+@dataclass(frozen=True)
+class Inquiry:
+    """What an answer is made of; `root` is the data root, `personal` whether personal values are shown."""
+
+    connection: Connection
+    settings: OnboardingSettings
+    now: datetime
+    root: UPath
+    personal: bool = False
+
+    def query(self, statement: str, **given: object) -> list[dict[str, Any]]:
+        """Return the rows of a statement."""
+        rows = self.connection.execute(text(statement), given)
+        return [dict(row) for row in rows.mappings()]
+
+    def step(self, number: int) -> Mapping[Any, Any] | None:
+        """Return a step of a run."""
+        return loads.step(self.connection, number)
+
+    def timeline(
+        self,
+        versions: Sequence[Mapping[str, Any]],
+        public: frozenset[str],
+        said: Callable[[Mapping[str, Any], Mapping[str, Any]], str | None],
+    ) -> Iterator[Event]:
+        """Yield what happened to a row, version by version.
+
+        `said` returns the text of a change from one version to the next; None: the changed fields are shown.
+        """
+        for before, after in zip([None, *versions], versions, strict=False):
+            what = "first seen" if before is None else said(before, after)
+            if before is not None and what is None:
+                what = f"changed: {self._changes(before, after, public)}"
+            at = after["_observed_at"] or after["_changed_at"]
+            yield Event(at, str(what), run_of(self.step(after["_step_run_id"])))
+
+    def _changes(
+        self, before: Mapping[str, Any], after: Mapping[str, Any], public: frozenset[str]
+    ) -> str:
+        """Return the fields that differ between two versions, with values as far as they may be shown."""
+        names = [n for n in after if not n.startswith("_") and before.get(n) != after[n]]
+        shown = [
+            f"{n} {before.get(n)} → {after[n]}" if self.personal or n in public else f"{n} {HIDDEN}"
+            for n in names
+        ]
+        return ", ".join(shown) or "only unknown fields"
+
+    def quarantined(self, resource: str, key: str, entity: int | None = None) -> Iterator[Event]:
+        """Yield when a row went to quarantine, and what to do; `entity` None: of any entity."""
+        rows = self.query(
+            """
+            select q.*, r.flow, r.dag_run_id, r.id from bms.quarantine q
+            left join bms.step_run r on r.id = q.step_run_id
+            where q.resource = :resource and :key in (q.row_key, split_part(q.row_key, ' ', 1))
+                and (cast(:entity as bigint) is null or q.id_entity = :entity)
+            """,
+            resource=resource,
+            key=key,
+            entity=entity,
+        )
+        for row in rows:
+            field = f" in {row['field']}" if row["field"] else ""
+            section = section_of(row["code"])
+            said = f"quarantined ({row['code']}{field}), {row['loads']} loads. {section.happened} {section.do}"
+            yield Event(row["first_seen_at"], said, run_of(row) if row["id"] else "")
+
+
 def run_of(step: Mapping[Any, Any] | None) -> str:
     """Return the run and the step that wrote something."""
     return f"{step['flow']} {step['dag_run_id']}, step {step['id']}" if step else ""
-
-
-def changes(
-    before: Mapping[str, Any], after: Mapping[str, Any], public: frozenset[str], *, personal: bool
-) -> str:
-    """Return the fields that differ between two versions, with values as far as they may be shown."""
-    names = [n for n in after if not n.startswith("_") and before.get(n) != after[n]]
-    shown = [
-        f"{n} {before.get(n)} → {after[n]}" if personal or n in public else f"{n} {HIDDEN}"
-        for n in names
-    ]
-    return ", ".join(shown) or "only unknown fields"
-
-
-def query(connection: Connection, statement: str, **given: object) -> list[dict[str, Any]]:
-    """Return the rows of a statement."""
-    return [dict(row) for row in connection.execute(text(statement), given).mappings()]

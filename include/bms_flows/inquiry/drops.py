@@ -2,17 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection
-
 from bms_flows.catalog import CREATED_BY
-from bms_flows.inquiry.answer import Answer, Event, query
+from bms_flows.inquiry.answer import Answer, Event, Inquiry
 from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.reporting.approval_request import reason_text
-from bms_flows.onboarding.settings import OnboardingSettings
-from bms_flows.texts import FAULTS, WAITING, WITHDRAWN
+from bms_flows.texts import FAULTS, WAITING, WITHDRAWN, Reason
 
 OPEN: Final = ("ready", "sending", "unknown")
 WHAT: Final = {
@@ -30,29 +26,19 @@ WHAT: Final = {
 """Texts of the ledger's events; another event is shown by its code."""
 
 
-def why(
-    connection: Connection,
-    settings: OnboardingSettings,
-    number: int,
-    line: int | None,
-    now: datetime,
-) -> Answer:
+def why(asked: Inquiry, number: int, line: int | None) -> list[Answer]:
     """Return the answer about a drop, or about one line of it."""
-    found = query(connection, "select * from bms.dropped_file where id = :id", id=number)
+    found = asked.query("select * from bms.dropped_file where id = :id", id=number)
     if not found:
-        return Answer(f"Drop {number}: there is no such drop", found=False)
+        return [Answer(f"Drop {number}: there is no such drop", found=False)]
     drop = found[0]
     answer = Answer(f"Drop {number}, {drop['resource']}, {drop['state']}")
     answer.events += _file(drop)
     if drop["same_as"]:
         answer.facts.append(f"Its content equals that of drop {drop['same_as']}.")
-    rows = query(
-        connection, "select * from bms.creation where drop_id = :id order by line", id=number
-    )
-    plans = query(
-        connection,
-        "select * from bms.creation_plan where drop_id = :id order by made_at",
-        id=number,
+    rows = asked.query("select * from bms.creation where drop_id = :id order by line", id=number)
+    plans = asked.query(
+        "select * from bms.creation_plan where drop_id = :id order by made_at", id=number
     )
     for plan in plans:
         answer.events += _plan(plan)
@@ -60,13 +46,13 @@ def why(
         counts = drop["counts"] or Counter(each["state"] for each in rows)
         answer.facts += [f"{state}: {count} rows" for state, count in counts.items() if count]
         answer.facts += _unfinished(rows)
-        answer.next += _next(drop, plans, rows, settings, now)
-        return answer
+        answer.next += _next(drop, plans, rows, asked)
+        return [answer]
     answer.subject += f", line {line}"
     for row in (each for each in rows if each["line"] == line):
         answer.facts.append(_state(row))
-        answer.events += _events(connection, row["id"])
-        answer.next += _next_of_row(row, settings)
+        answer.events += _events(asked, row["id"])
+        answer.next += _next_of_row(row, asked)
     answer.facts += [
         _outcome(each) for plan in plans[-1:] for each in plan["rows"] if each.get("line") == line
     ]
@@ -76,7 +62,7 @@ def why(
             "The ledger and the plan have no such line: the header is line 1, and a line that another"
             " drop entered again belongs to that drop."
         )
-    return answer
+    return [answer]
 
 
 def _file(drop: Mapping[str, Any]) -> Iterator[Event]:
@@ -85,14 +71,13 @@ def _file(drop: Mapping[str, Any]) -> Iterator[Event]:
     if drop["started_at"]:
         yield Event(drop["started_at"], "run started", run)
     if drop["finished_at"]:
-        because = f". {' '.join(WITHDRAWN[drop['reason']]['EN'])}" if drop["reason"] else ""
+        because = f". {_sentences(WITHDRAWN[drop['reason']])}" if drop["reason"] else ""
         yield Event(drop["finished_at"], f"ended: {drop['state']}{because}", run)
 
 
-def events_of_record(connection: Connection, resource: str, key: str) -> Iterator[Event]:
+def events_of_record(asked: Inquiry, resource: str, key: str) -> Iterator[Event]:
     """Yield what drops did to a record of the service: creation, matches, decisions."""
-    rows = query(
-        connection,
+    rows = asked.query(
         """
         select id, drop_id, line from bms.creation
         where resource = :resource and (lower(remote_id) = lower(:key) or cast(remote_number as text) = :key)
@@ -101,9 +86,8 @@ def events_of_record(connection: Connection, resource: str, key: str) -> Iterato
         key=key,
     )
     for row in rows:
-        yield from _events(connection, row["id"], f"drop {row['drop_id']} line {row['line']}: ")
-    matched = query(
-        connection,
+        yield from _events(asked, row["id"], f"drop {row['drop_id']} line {row['line']}: ")
+    matched = asked.query(
         """
         select drop_id, matched_at from bms.creation_match
         where resource = :resource and lower(remote_id) = lower(:key)
@@ -133,11 +117,9 @@ def _decision(plan: Mapping[str, Any]) -> str:
     return "rejected" if plan["state"] == "refused" else "approved"
 
 
-def _events(connection: Connection, creation: int, prefix: str = "") -> Iterator[Event]:
-    rows = query(
-        connection,
-        "select * from bms.creation_event where creation_id = :id order by id",
-        id=creation,
+def _events(asked: Inquiry, creation: int, prefix: str = "") -> Iterator[Event]:
+    rows = asked.query(
+        "select * from bms.creation_event where creation_id = :id order by id", id=creation
     )
     for row in rows:
         said = f"{prefix}{WHAT.get(row['what'], row['what'])}, attempt {row['attempt']}"
@@ -160,7 +142,11 @@ def _state(row: Mapping[str, Any]) -> str:
 
 
 def _reason(code: str) -> str:
-    return f"{code}: {' '.join(FAULTS[code]['EN'])}" if code in FAULTS else code
+    return f"{code}: {_sentences(FAULTS[code])}" if code in FAULTS else code
+
+
+def _sentences(text: Mapping[Any, Reason]) -> str:
+    return " ".join(filter(None, text["EN"]))
 
 
 def _outcome(outcome: Mapping[str, Any]) -> str:
@@ -184,14 +170,14 @@ def _next(
     drop: Mapping[str, Any],
     plans: list[dict[str, Any]],
     rows: list[dict[str, Any]],
-    settings: OnboardingSettings,
-    now: datetime,
+    asked: Inquiry,
 ) -> Iterator[str]:
     if drop["state"] == "waiting":
-        yield " ".join(WAITING[drop["waits_for"]]["EN"])
+        yield _sentences(WAITING[drop["waits_for"]])
         return
     if plans and plans[-1]["state"] == "made" and plans[-1]["asked_at"]:
-        left = settings.approval_hours - (now - plans[-1]["asked_at"]).total_seconds() / 3600
+        waited = (asked.now - plans[-1]["asked_at"]).total_seconds() / 3600
+        left = asked.settings.approval_hours - waited
         yield (
             f"The plan waits for an approver; it is rejected in {left:.0f} h."
             if left > 0
@@ -208,7 +194,7 @@ def _next(
         )
 
 
-def _next_of_row(row: Mapping[str, Any], settings: OnboardingSettings) -> Iterator[str]:
+def _next_of_row(row: Mapping[str, Any], asked: Inquiry) -> Iterator[str]:
     if row["state"] == "review":
         yield "A reviewer decides in the run's Required Actions in Airflow."
     elif row["state"] == "unknown":
@@ -217,7 +203,7 @@ def _next_of_row(row: Mapping[str, Any], settings: OnboardingSettings) -> Iterat
         )
         yield (
             f"From {until} on, the next look at the service's lists decides: it must find the record, or its"
-            f" absence must be proven (lists may lag by {settings.settle_s:.0f} s)."
+            f" absence must be proven (lists may lag by {asked.settings.settle_s:.0f} s)."
         )
     elif row["state"] in OPEN:
         yield "The run, or the next attempt of its task, sends the row."

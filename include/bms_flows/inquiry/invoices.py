@@ -3,22 +3,17 @@
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date
 from typing import Any
-
-from sqlalchemy import Connection
-from upath import UPath
 
 from bms.records import ClientInvoice
 from bms.records.declaration import public_fields
 from bms_flows.inquiry import stored
-from bms_flows.inquiry.answer import Answer, Event, changes, query, run_of
+from bms_flows.inquiry.answer import Answer, Event, Inquiry
 from bms_flows.invoices.day_state import day_states
 from bms_flows.invoices.lookback import unread_windows
-from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, local_date
 from bms_flows.texts import section_of
-from bms_warehouse.queries import loads
 
 MOST = 5
 """Invoices of one number, such as those of several entities, that are shown."""
@@ -27,22 +22,13 @@ CHECKED = 3
 PUBLIC = public_fields(ClientInvoice)
 
 
-def why(
-    connection: Connection,
-    root: UPath,
-    settings: FlowSettings,
-    number: str,
-    now: datetime,
-    *,
-    personal: bool = False,
-) -> list[Answer]:
+def why(asked: Inquiry, number: str) -> list[Answer]:
     """Return an answer for each invoice with this id or reference number, else for the missing one."""
     given: dict[str, Any] = {
         "id": int(number) if re.fullmatch(r"\d{1,18}", number) else None,
         "text": number,
     }
-    found = query(
-        connection,
+    found = asked.query(
         """
         select id_entity, id_invoice from bms.client_invoice
         where id_invoice = :id or reference_number = :text
@@ -52,21 +38,12 @@ def why(
         most=MOST,
     )
     if not found:
-        return [_absent(connection, settings, number, given["id"], now)]
-    return [_invoice(connection, root, settings, each, now, personal=personal) for each in found]
+        return [_absent(asked, number, given["id"])]
+    return [_invoice(asked, each) for each in found]
 
 
-def _invoice(
-    connection: Connection,
-    root: UPath,
-    settings: FlowSettings,
-    key: Mapping[str, Any],
-    now: datetime,
-    *,
-    personal: bool,
-) -> Answer:
-    versions = query(
-        connection,
+def _invoice(asked: Inquiry, key: Mapping[str, Any]) -> Answer:
+    versions = asked.query(
         """
         select * from bms.client_invoice_version
         where id_entity = :id_entity and id_invoice = :id_invoice order by _version
@@ -86,73 +63,39 @@ def _invoice(
         f"Day {row['_day']}, {state}, version {row['_version']}, due {row['total_due']} "
         f"{row['currency']}"
     )
-    for before, after in zip([None, *versions], versions, strict=False):
-        answer.events.append(_event(connection, before, after, personal=personal))
-    answer.events += _quarantined(connection, str(row["id_invoice"]), entity)
+    answer.events += asked.timeline(versions, PUBLIC, _said)
+    answer.events += asked.quarantined("client_invoice", str(row["id_invoice"]), entity)
     for version in versions[-CHECKED:]:
-        answer.stored.append(_checked(connection, root, version))
-    answer.next += day_lines(connection, settings, entity, row["_day"], now)
+        answer.stored.append(_checked(asked, version))
+    answer.next += day_lines(asked, entity, row["_day"])
     return answer
 
 
-def _event(
-    connection: Connection,
-    before: Mapping[str, Any] | None,
-    after: Mapping[str, Any],
-    *,
-    personal: bool,
-) -> Event:
-    if before is None:
-        said = "first seen"
-    elif after["_missing_since"] and not before["_missing_since"]:
-        said = "missing: its day was read without it"
-    elif before["_missing_since"] and not after["_missing_since"]:
-        said = f"found again on day {after['_day']}"
-    else:
-        said = f"changed: {changes(before, after, PUBLIC, personal=personal)}"
-    step = loads.step(connection, after["_step_run_id"])
-    return Event(after["_observed_at"] or after["_changed_at"], said, run_of(step))
+def _said(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
+    if after["_missing_since"] and not before["_missing_since"]:
+        return "missing: its day was read without it"
+    found = before["_missing_since"] and not after["_missing_since"]
+    return f"found again on day {after['_day']}" if found else None
 
 
-def _checked(connection: Connection, root: UPath, version: Mapping[str, Any]) -> str:
-    step = loads.step(connection, version["_step_run_id"])
+def _checked(asked: Inquiry, version: Mapping[str, Any]) -> str:
+    step = asked.step(version["_step_run_id"])
     details = step["details"] if step else None
     if not details or not details.get("raw"):
         return f"Version {version['_version']}: {stored.GONE}"
-    request, result = stored.invoice(root, details, version)
+    request, result = stored.invoice(asked.root, details, version)
     return f"Version {version['_version']}: {request + ': ' if request else ''}{result}"
 
 
-def _quarantined(connection: Connection, key: str, entity: int | None) -> Iterator[Event]:
-    rows = query(
-        connection,
-        """
-        select q.*, r.flow, r.dag_run_id, r.id from bms.quarantine q
-        left join bms.step_run r on r.id = q.step_run_id
-        where q.resource = 'client_invoice' and q.row_key = :key
-            and (cast(:entity as bigint) is null or q.id_entity = :entity)
-        """,
-        key=key,
-        entity=entity,
-    )
-    for row in rows:
-        field = f" in {row['field']}" if row["field"] else ""
-        section = section_of(row["code"])
-        said = f"quarantined ({row['code']}{field}), {row['loads']} loads. {section.happened} {section.do}"
-        yield Event(row["first_seen_at"], said, run_of(row) if row["id"] else "")
-
-
-def day_lines(
-    connection: Connection, settings: FlowSettings, entity: int, day: date | None, now: datetime
-) -> Iterator[str]:
+def day_lines(asked: Inquiry, entity: int, day: date | None) -> Iterator[str]:
     """Yield when a day was read, what is held, and when it is read next."""
     if day is None:
         yield "No day lists it, so only a search for moved invoices reads it again."
         return
-    zone, today = settings.time_zone, local_date(now, settings.time_zone)
-    states = {each.day: each for each in day_states(connection, entity, zone)}
-    [read] = query(
-        connection,
+    settings, zone = asked.settings, asked.settings.time_zone
+    today = local_date(asked.now, zone)
+    states = {each.day: each for each in day_states(asked.connection, entity, zone)}
+    [read] = asked.query(
         """
         select (select read_at from bms.client_invoice_day where id_entity = :entity and day = :day),
             (select codes from bms.client_invoice_finding
@@ -191,14 +134,11 @@ def day_lines(
     yield f"In rotation, one of the next {runs} scheduled runs of invoice_extraction reads day {day} again."
 
 
-def _absent(
-    connection: Connection, settings: FlowSettings, number: str, key: int | None, now: datetime
-) -> Answer:
+def _absent(asked: Inquiry, number: str, key: int | None) -> Answer:
     """Return the answer about an invoice that the warehouse does not have."""
     answer = Answer(f"Invoice {number}: the warehouse has no such id or reference number", False)
-    answer.events += _quarantined(connection, number, None)
-    holes = query(
-        connection,
+    answer.events += asked.quarantined("client_invoice", number)
+    holes = asked.query(
         "select * from bms.client_invoice_missing_number where reference_number = :text",
         text=number,
     )
@@ -214,7 +154,7 @@ def _absent(
         answer.events.append(
             Event(hole["found_at"], "hole found in the series", f"step {hole['step_run_id']}")
         )
-    neighbours = [*_neighbours(connection, number, key)]
+    neighbours = [*_neighbours(asked, number, key)]
     for entity, before, after in neighbours:
         around = " and ".join(
             f"{each['reference_number'] if key is None else each['id_invoice']} (day {each['_day']})"
@@ -223,10 +163,10 @@ def _absent(
         )
         answer.facts.append(f"Entity {entity}: the nearest numbers are {around}.")
         for day in sorted({each["_day"] for each in (before, after) if each and each["_day"]}):
-            answer.next += day_lines(connection, settings, entity, day, now)
+            answer.next += day_lines(asked, entity, day)
     if not holes and neighbours and key is None:
         answer.facts.append("No load has found a hole in its series at this number.")
-    answer.facts += _days_read(connection, now, settings)
+    answer.facts += _days_read(asked)
     answer.next.append(
         "If the service has the invoice, run invoice_extraction for its day; `numbers_missing` and "
         "`never_read` in the runbook say what to do."
@@ -235,7 +175,7 @@ def _absent(
 
 
 def _neighbours(
-    connection: Connection, number: str, key: int | None
+    asked: Inquiry, number: str, key: int | None
 ) -> Iterator[tuple[int, dict[str, Any] | None, dict[str, Any] | None]]:
     """Yield by entity the invoices with the nearest lower and higher number."""
     column, alike, given = "id_invoice", "true", dict[str, Any](value=key)
@@ -248,11 +188,10 @@ def _neighbours(
         alike = "length(reference_number) = :length and left(reference_number, :kept) = :prefix"
         given = {"value": number, "length": len(number), "kept": len(prefix), "prefix": prefix}
     entities = "select distinct id_entity from bms.client_invoice_day order by 1 limit 20"
-    for entity in (each["id_entity"] for each in query(connection, entities)):
+    for entity in (each["id_entity"] for each in asked.query(entities)):
         found = []
         for sign, order in (("<", "desc"), (">", "asc")):
-            rows = query(
-                connection,
+            rows = asked.query(
                 f"""
                 select id_invoice, reference_number, _day from bms.client_invoice
                 where id_entity = :entity and {alike} and {column} {sign} :value
@@ -266,21 +205,21 @@ def _neighbours(
             yield entity, found[0], found[1]
 
 
-def _days_read(connection: Connection, now: datetime, settings: FlowSettings) -> Iterator[str]:
+def _days_read(asked: Inquiry) -> Iterator[str]:
     """Yield by entity which days were read."""
-    rows = query(
-        connection,
+    rows = asked.query(
         """
         select id_entity, array_agg(day order by day) as days, max(read_at) as read_at
         from bms.client_invoice_day group by 1 order by 1
         """,
     )
-    today = local_date(now, settings.time_zone)
+    zone = asked.settings.time_zone
+    today = local_date(asked.now, zone)
     for row in rows:
         days: Sequence[date] = row["days"]
         gaps = unread_windows(days, max(today, days[-1] + DAY))
         unread = f"; never read: {', '.join(map(str, gaps[:5]))}" if gaps else ""
-        at = row["read_at"].astimezone(settings.time_zone)
+        at = row["read_at"].astimezone(zone)
         yield (
             f"Entity {row['id_entity']}: {len(days)} days from {days[0]} to {days[-1]} were read, "
             f"the latest at {at:%Y-%m-%d %H:%M %Z}{unread}."

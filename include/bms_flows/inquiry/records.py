@@ -3,18 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection
-from upath import UPath
-
 from bms.records.declaration import public_fields
 from bms_flows.catalog import LOADED_BY
 from bms_flows.inquiry import drops, stored
-from bms_flows.inquiry.answer import Answer, Event, changes, query, run_of
+from bms_flows.inquiry.answer import Answer, Inquiry
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.mirror.resources import MIRRORED
-from bms_flows.runtime.settings import FlowSettings
-from bms_flows.texts import section_of
-from bms_warehouse.queries import loads
 
 MOST: Final = 5
 """Records of one payroll number or address that are shown."""
@@ -25,20 +19,11 @@ IDS: Final = ("id_employee", "reference_number")
 MARKS: Final = ("last_name", "first_name")
 
 
-def why(
-    connection: Connection,
-    root: UPath,
-    settings: FlowSettings,
-    name: str,
-    given: str,
-    *,
-    personal: bool = False,
-) -> list[Answer]:
+def why(asked: Inquiry, name: str, given: str) -> list[Answer]:
     """Return an answer for each record of a resource with this id, payroll number or address."""
     resource = MIRRORED[name]
     columns = [each for each in (resource.key, *IDS, *NAMES) if each in resource.table.columns]
-    found = query(
-        connection,
+    found = asked.query(
         f"select {resource.key} as key from {resource.table} "  # noqa: S608 - our own names
         f"where {' or '.join(f'lower(cast({each} as text)) = lower(:given)' for each in columns)} "
         f"order by deleted, {resource.key} limit :most",
@@ -46,24 +31,12 @@ def why(
         most=MOST,
     )
     if not found:
-        return [_absent(connection, resource, given, columns)]
-    return [
-        _record(connection, root, settings, resource, each["key"], personal=personal)
-        for each in found
-    ]
+        return [_absent(asked, resource, given, columns)]
+    return [_record(asked, resource, each["key"]) for each in found]
 
 
-def _record(
-    connection: Connection,
-    root: UPath,
-    settings: FlowSettings,
-    resource: MirroredResource,
-    key: object,
-    *,
-    personal: bool,
-) -> Answer:
-    versions = query(
-        connection,
+def _record(asked: Inquiry, resource: MirroredResource, key: object) -> Answer:
+    versions = asked.query(
         f"select * from {resource.table}_version where {resource.key} = :key order by _version",  # noqa: S608 - our own names
         key=key,
     )
@@ -72,52 +45,36 @@ def _record(
     answer = Answer(f"{title} {key}")
     removed = f"removed ({row['_removal_reason']})" if row["deleted"] else "current"
     answer.facts.append(f"{removed}, version {row['_version']}")
-    if personal:
+    if asked.personal:
         shown = (f"{each} {row[each]}" for each in (*MARKS, *NAMES) if row.get(each) is not None)
         answer.facts.append(", ".join(shown))
-    answer.facts += _doubles(connection, resource, row)
+    answer.facts += _doubles(asked, resource, row)
     public = public_fields(resource.item) | public_fields(resource.detail)
-    for before, after in zip([None, *versions], versions, strict=False):
-        answer.events.append(_event(connection, before, after, public, personal=personal))
-    answer.events += _quarantined(connection, resource, str(key))
-    answer.events += drops.events_of_record(connection, resource.name, str(key))
-    zones = [str(settings.time_zone), "UTC"]
+    answer.events += asked.timeline(versions, public, _said)
+    answer.events += asked.quarantined(resource.name, str(key))
+    answer.events += drops.events_of_record(asked, resource.name, str(key))
+    zones = [str(asked.settings.time_zone), "UTC"]
     for version in versions[-CHECKED:]:
-        step = loads.step(connection, version["_step_run_id"])
+        step = asked.step(version["_step_run_id"])
         raw = ((step and step["details"]) or {}).get("raw")
-        where, result = stored.record(root, raw, resource, version, zones)
+        where, result = stored.record(asked.root, raw, resource, version, zones)
         answer.stored.append(
             f"Version {version['_version']}: {where + ': ' if where else ''}{result}"
         )
-    answer.next.append(_next(connection, resource))
+    answer.next.append(_next(asked, resource))
     return answer
 
 
-def _event(
-    connection: Connection,
-    before: Mapping[str, Any] | None,
-    after: Mapping[str, Any],
-    public: frozenset[str],
-    *,
-    personal: bool,
-) -> Event:
-    if before is None:
-        said = "first seen"
-    elif after["_removal_reason"] != before["_removal_reason"]:
-        reasons = {
-            "flagged": "removed: the service marks the record as deleted",
-            "missing": "removed: two passes lack the record, and its detail answers 404 or 410",
-        }
-        said = reasons.get(str(after["_removal_reason"]), "listed again")
-    else:
-        said = f"changed: {changes(before, after, public, personal=personal)}"
-    step = loads.step(connection, after["_step_run_id"])
-    return Event(after["_observed_at"] or after["_changed_at"], said, run_of(step))
+def _said(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
+    reasons = {
+        "flagged": "removed: the service marks the record as deleted",
+        "missing": "removed: two passes lack the record, and its detail answers 404 or 410",
+    }
+    now = after["_removal_reason"]
+    return None if now == before["_removal_reason"] else reasons.get(str(now), "listed again")
 
 
-def _doubles(
-    connection: Connection, resource: MirroredResource, row: Mapping[str, Any]
-) -> Iterator[str]:
+def _doubles(asked: Inquiry, resource: MirroredResource, row: Mapping[str, Any]) -> Iterator[str]:
     """Yield the current records that have the same number, address or name: possible duplicates."""
     by = [[each] for each in NAMES if row.get(each)]
     if all(row.get(each) for each in MARKS):
@@ -125,8 +82,7 @@ def _doubles(
     doubled = False
     for columns in by:
         same = " and ".join(f"lower({each}) = lower(:{each})" for each in columns)
-        others = query(
-            connection,
+        others = asked.query(
             f"select {resource.key} as key from {resource.table} where {same} "  # noqa: S608 - our own names
             f"and {resource.key} <> :own and not deleted order by 1 limit :most",
             **{each: row[each] for each in columns},
@@ -141,28 +97,9 @@ def _doubles(
         yield "No other current record has its number, address or name."
 
 
-def _quarantined(connection: Connection, resource: MirroredResource, key: str) -> Iterator[Event]:
-    rows = query(
-        connection,
-        """
-        select q.*, r.flow, r.dag_run_id, r.id from bms.quarantine q
-        left join bms.step_run r on r.id = q.step_run_id
-        where q.resource = :resource and split_part(q.row_key, ' ', 1) = :key
-        """,
-        resource=resource.name,
-        key=key,
-    )
-    for row in rows:
-        section = section_of(row["code"])
-        field = f" in {row['field']}" if row["field"] else ""
-        said = f"quarantined ({row['code']}{field}). {section.happened} {section.do}"
-        yield Event(row["first_seen_at"], said, run_of(row) if row["id"] else "")
-
-
-def _next(connection: Connection, resource: MirroredResource) -> str:
+def _next(asked: Inquiry, resource: MirroredResource) -> str:
     flow = LOADED_BY[resource.name]
-    [last] = query(
-        connection,
+    [last] = asked.query(
         """
         select max(finished_at) as at from bms.step_run
         where flow = :flow and step = :step and state = 'complete'
@@ -175,17 +112,16 @@ def _next(connection: Connection, resource: MirroredResource) -> str:
 
 
 def _absent(
-    connection: Connection, resource: MirroredResource, given: str, columns: Sequence[str]
+    asked: Inquiry, resource: MirroredResource, given: str, columns: Sequence[str]
 ) -> Answer:
     """Return the answer about a record that the mirror does not have; it quotes no address."""
     name = resource.described.name
     answer = Answer(f"{name.capitalize()}: no record with this {', '.join(columns)}", found=False)
-    answer.events += _quarantined(connection, resource, given)
-    answer.events += drops.events_of_record(connection, name, given)
-    [count] = query(
-        connection,
+    answer.events += asked.quarantined(resource.name, given)
+    answer.events += drops.events_of_record(asked, name, given)
+    [count] = asked.query(
         f"select count(*) filter (where not deleted) as rows from {resource.table}",  # noqa: S608 - our own names
     )
     answer.facts.append(f"The mirror has {count['rows']} current {resource.described.plural}.")
-    answer.next.append(_next(connection, resource))
+    answer.next.append(_next(asked, resource))
     return answer

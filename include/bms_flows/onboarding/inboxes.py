@@ -88,7 +88,7 @@ class Inbox:
 
     def provide(self) -> None:
         """Create the inbox with its templates if needed."""
-        page = Links.of(self.flow.settings).drops(CREATED_BY[self.name].dag_id)
+        page = Links.of(self.flow.settings).flow(CREATED_BY[self.name].dag_id)
         described = replace(self.resource, required=self.rules.required)
         templates.provide(self.folder, described, self.declared, page=page)
 

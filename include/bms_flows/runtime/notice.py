@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
@@ -71,39 +72,48 @@ def broadcast(channels: Mapping[str, Send]) -> Send:
 
 @dataclass(frozen=True)
 class Links:
-    """Addresses and time zone for messages."""
+    """Addresses of pages of Airflow and of the board below it, and the time zone for messages."""
 
     airflow: str
     runbook: str
     zone: ZoneInfo
 
     @classmethod
-    def of(cls, settings: FlowSettings) -> "Links":
+    def of(cls, settings: FlowSettings) -> Self:
         """Return the links of the settings."""
-        airflow = settings.airflow_url.rstrip("/")
+        return cls.below(settings.airflow_url.rstrip("/"), settings)
+
+    @classmethod
+    def below(cls, airflow: str, settings: FlowSettings) -> Self:
+        """Return the links below an address of Airflow."""
         runbook = settings.runbook_url or f"{airflow}{BOARD}/runbook"
         return cls(airflow, runbook, settings.time_zone)
 
-    def run(self, flow: str, dag_run_id: str | None) -> str:
-        """Return the address of a run's page, or of its DAG's page."""
-        page = f"{self.airflow}/dags/{quote(flow, safe='')}"
-        return f"{page}/runs/{quote(dag_run_id, safe='')}" if dag_run_id else page
+    @property
+    def board(self) -> str:
+        """The board's address, without a slash at the end."""
+        return f"{self.airflow}{BOARD}"
 
-    def approval(self, flow: str, dag_run_id: str) -> str:
-        """Return the address of Airflow's page with the approval requests of a run."""
-        return f"{self.run(flow, dag_run_id)}/required_actions"
+    def run(self, dag: str, dag_run_id: str | None = None) -> str:
+        """Return Airflow's page of a run, or of a DAG."""
+        page = f"{self.airflow}/dags/{segment(dag)}"
+        return f"{page}/runs/{segment(dag_run_id)}" if dag_run_id else page
+
+    def approval(self, dag: str, dag_run_id: str) -> str:
+        """Return Airflow's page with the approval requests of a run."""
+        return f"{self.run(dag, dag_run_id)}/required_actions"
 
     def drop(self, number: int) -> str:
-        """Return the address of a drop's page on the board, with its report."""
-        return f"{self.airflow}{BOARD}/drops/{number}"
+        """Return the board's page of a drop, with its report."""
+        return f"{self.board}/drops/{number}"
 
     def plan(self, drop: int, plan_id: str) -> str:
-        """Return the address of a plan's page on the board."""
-        return f"{self.drop(drop)}/plans/{plan_id[:12]}"
+        """Return the board's page of a plan, with its rows."""
+        return f"{self.drop(drop)}/plans/{segment(plan_id[:12])}"
 
-    def drops(self, flow: str) -> str:
-        """Return the address of a flow's page on the board, which lists its drops."""
-        return f"{self.airflow}{BOARD}/flows/{quote(flow, safe='')}"
+    def flow(self, flow: str) -> str:
+        """Return the board's page of a flow, which lists its drops."""
+        return f"{self.board}/flows/{segment(flow)}"
 
     def section(self, code: str) -> str:
         """Return the address of a code's section in the runbook."""
@@ -112,3 +122,8 @@ class Links:
     def time(self, at: datetime) -> str:
         """Return a moment in the company's zone, with the zone's name."""
         return f"{at.astimezone(self.zone):%Y-%m-%d %H:%M %Z}"
+
+
+def segment(name: str) -> str:
+    """Return a name quoted as one segment of a path."""
+    return quote(name, safe="")

@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
 from bms_flows.runtime.settings import Language
 
@@ -49,8 +49,14 @@ class Section(NamedTuple):
         return f"{self.happened} {self.means}"
 
 
+class Reasons(dict[str, Mapping[Language, Reason]]):
+    """Texts by code and language; a code that another version stored stands for its text."""
+
+    def __missing__(self, code: str) -> Mapping[Language, Reason]:
+        return dict.fromkeys(get_args(Language), Reason(code, ""))
+
+
 Sections = Mapping[str, Section]
-BilingualReasons = Mapping[str, Mapping[Language, Reason]]
 Sentences = Mapping[str, Mapping[Language, str]]
 Plurals = Mapping[str, Mapping[Language, tuple[str, str]]]
 """Texts for one and for several."""
@@ -96,19 +102,19 @@ def _text(
 
 
 _FAULTS: Final = _read("faults.toml")
-READING_FAULTS: Final[BilingualReasons] = _FAULTS["file"] | _FAULTS["note"] | _FAULTS["cell"]
+READING_FAULTS: Final = Reasons(_FAULTS["file"] | _FAULTS["note"] | _FAULTS["cell"])
 """Faults that reading a dropped file finds, and notes of what it leaves out."""
-CREATION_FAULTS: Final[BilingualReasons] = _FAULTS["row"] | _FAULTS["unsettled"]
+CREATION_FAULTS: Final = Reasons(_FAULTS["row"] | _FAULTS["unsettled"])
 """Why a row is rejected, waits or needs a review."""
-FAULTS: Final[BilingualReasons] = {**READING_FAULTS, **CREATION_FAULTS}
+FAULTS: Final = Reasons({**READING_FAULTS, **CREATION_FAULTS})
 FRENCH_WORDS: Final[Mapping[str, str]] = _FAULTS["words"]
 
 _DROPS: Final = _read("drops.toml")
-WAITING: Final[BilingualReasons] = _DROPS["waiting"]
+WAITING: Final = Reasons(_DROPS["waiting"])
 """Why a dropped file is not processed yet, by the code in `waits_for`."""
-SKIPPED: Final[BilingualReasons] = _DROPS["skipped"]
+SKIPPED: Final = Reasons(_DROPS["skipped"])
 """Why an entry of an inbox is no dropped file."""
-WITHDRAWN: Final[BilingualReasons] = _DROPS["withdrawn"]
+WITHDRAWN: Final = Reasons(_DROPS["withdrawn"])
 """Why a drop was withdrawn before its file was read."""
 OUTCOMES: Final[Plurals] = _DROPS["outcomes"]
 NOTICE: Final[Mapping[str, Mapping[Language, Any]]] = _DROPS["notice"]
@@ -152,7 +158,7 @@ def section_of(code: str) -> Section:
 
 
 _BOARD: Final = _read("board.toml")
-STATES: Final[BilingualReasons] = _BOARD["states"]
+STATES: Final[Mapping[str, Mapping[Language, Reason]]] = _BOARD["states"]
 """Word and meaning of a state; in French only for drops."""
 PAGES: Final[Sentences] = _BOARD["pages"]
 CHARTS: Final[Sentences] = _BOARD["charts"]

@@ -19,6 +19,11 @@ class Viewer:
 
     user: Any
 
+    @property
+    def id(self) -> str:
+        """The id, which logs name: some auth managers return a person's name as the user's name."""
+        return str(self.user.get_id())
+
     @cached_property
     def views(self) -> frozenset[str]:
         """Flows whose DAG the user may view."""
@@ -36,29 +41,20 @@ class Viewer:
         if flow not in FLOWS:
             raise HTTPException(status.HTTP_404_NOT_FOUND, "Flow not found.")
         if flow not in self.views:
-            raise HTTPException(
-                status.HTTP_403_FORBIDDEN,
-                "no_dag",
-            )
+            raise HTTPException(status.HTTP_403_FORBIDDEN, "no_dag")
 
     def must_edit(self, flow: str) -> None:
         """Raise 403 if the user may not edit the flow's DAG."""
         self.must_view(flow)
         if flow not in self.edits:
-            raise HTTPException(
-                status.HTTP_403_FORBIDDEN,
-                "personal_data",
-            )
+            raise HTTPException(status.HTTP_403_FORBIDDEN, "personal_data")
 
 
 def viewer(user: GetUserDep) -> Viewer:
     """Return the current user; 401 without a valid token, 403 for a user who may view no flow."""
     found = Viewer(user)
     if not found.views:
-        raise HTTPException(
-            status.HTTP_403_FORBIDDEN,
-            "no_dags",
-        )
+        raise HTTPException(status.HTTP_403_FORBIDDEN, "no_dags")
     return found
 
 

@@ -15,7 +15,6 @@ from urllib.parse import unquote, urlsplit
 from fastapi import APIRouter, Body, Depends, Header, HTTPException, Request, Response, status
 from fastapi.concurrency import contextmanager_in_threadpool, run_in_threadpool
 from fastapi.responses import HTMLResponse, JSONResponse
-from sqlalchemy import Connection
 
 from bms_flows.monitoring import freshness
 from bms_flows.onboarding import preview
@@ -24,18 +23,15 @@ from bms_flows.onboarding.inbox.uploads import BadName, Upload
 from bms_flows.onboarding.inboxes import Inbox
 from bms_flows.onboarding.preview import Answer, Question
 from bms_flows.onboarding.reading.sheet import Limits
-from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime import storage
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.fork_server import ForkServer, LimitExceeded, ServerBusy
 from bms_flows.texts import INBOX_PAGE
-from bms_provider.board.access import ViewerDep
 from bms_provider.board.flows import FLOWS
-from bms_provider.board.rendering import links, render
-from bms_provider.board.settings import SettingsDep
+from bms_provider.board.page import Page, PageDep
 from bms_provider.board.texts import of_new_records
-from bms_provider.board.warehouse import WarehouseDep, warehouse_address, writing
-from bms_provider.flow_context import data_root
+from bms_provider.board.warehouse import warehouse_address, writing
 
 log = logging.getLogger(__name__)
 
@@ -79,9 +75,9 @@ changes = APIRouter(
 """Routes that change something."""
 
 
-def resource_of(name: str, who: ViewerDep) -> str:
+def resource_of(name: str, page: PageDep) -> str:
     """Return the resource of a flow's inbox; 404 for a flow without inbox, 403 without its right."""
-    who.must_edit(name)
+    page.who.must_edit(name)
     resource = FLOWS[name].creates
     if resource is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, "no_page")
@@ -91,10 +87,9 @@ def resource_of(name: str, who: ViewerDep) -> str:
 ResourceDep = Annotated[str, Depends(resource_of)]
 
 
-def upload_of(token: str, resource: ResourceDep, who: ViewerDep, settings: SettingsDep) -> Upload:
+def upload_of(token: str, resource: ResourceDep, page: PageDep) -> Upload:
     """Return the user's upload; 404 for any other."""
-    inbox = preview.Reading.of(resource, settings).resource.inbox
-    found = uploads.find(data_root(), inbox, token, who.user.get_id())
+    found = uploads.find(page.root, REMOTES[resource].resource.inbox, token, page.who.id)
     if found is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, "no_upload")
     return found
@@ -104,10 +99,10 @@ UploadDep = Annotated[Upload, Depends(upload_of)]
 
 
 @router.get("")
-def inbox(request: Request, name: str, resource: ResourceDep, settings: SettingsDep) -> str:
+def inbox(name: str, resource: ResourceDep, page: PageDep) -> str:
     """Show the form of the inbox."""
     READER.start()  # while the user chooses a file
-    return render(request, "inbox.html", settings, **_page(name, resource, settings))
+    return page.render("inbox.html", **_shared(name, resource, page))
 
 
 @changes.post("")
@@ -115,13 +110,11 @@ async def upload(
     request: Request,
     name: str,
     resource: ResourceDep,
-    who: ViewerDep,
-    settings: SettingsDep,
+    page: PageDep,
     x_file_name: Annotated[str, Header(max_length=2000)],
 ) -> dict[str, str]:
     """Store a file, streamed to disk; return the address of its preview."""
-    folder = preview.Reading.of(resource, settings).resource.inbox
-    user, root = who.user.get_id(), data_root()
+    folder, user, root = REMOTES[resource].resource.inbox, page.who.id, page.root
     try:
         new = await run_in_threadpool(uploads.begin, root, folder, unquote(x_file_name), user)
     except BadName:
@@ -133,29 +126,19 @@ async def upload(
         await run_in_threadpool(new.remove)
         raise
     log.info("User %s uploads %s bytes to %s", user, size, folder)
-    return {"page": links(request).upload(name, new.token)}
+    return {"page": page.links.upload(name, new.token)}
 
 
 @router.get("/{token}")  # noqa: FAST003 - `upload_of` takes the token
-def check(
-    request: Request,
-    name: str,
-    resource: ResourceDep,
-    upload: UploadDep,
-    warehouse: WarehouseDep,
-    settings: SettingsDep,
-) -> str:
+def check(name: str, resource: ResourceDep, upload: UploadDep, page: PageDep) -> str:
     """Show how the file is read, its faults, and what a drop would do."""
-    mirrored = mirror_times(warehouse, resource, settings)
-    warehouse.close()
+    mirrored = mirror_times(page, resource)
+    page.close_warehouse()
     content, original = upload.contents()
-    asked = Question(upload.name, resource, content, warehouse_address(), mirrored)
-    shown = _answer(asked).preview
-    return render(
-        request,
+    shown = _answer(Question(upload.name, resource, content, warehouse_address(), mirrored)).preview
+    return page.render(
         "upload.html",
-        settings,
-        **_page(name, resource, settings),
+        **_shared(name, resource, page),
         upload=upload,
         original=original is not None,
         digest=hashlib.sha256(content).hexdigest(),
@@ -181,37 +164,34 @@ def correct(resource: ResourceDep, upload: UploadDep, cells: Cells, headers: Hea
 
 @changes.post("/{token}/submit")  # noqa: FAST003 - `upload_of` takes the token
 def submit(
-    request: Request,
     resource: ResourceDep,
     upload: UploadDep,
-    settings: SettingsDep,
+    page: PageDep,
     digest: Annotated[str, Body(embed=True)],
 ) -> dict[str, str]:
     """Drop the file whose preview the user saw; return the page of the drop."""
     content, _ = upload.contents()
     if hashlib.sha256(content).hexdigest() != digest:
         raise HTTPException(status.HTTP_409_CONFLICT, "changed_upload")
-    flow = FlowContext(writing(), data_root(), settings)
-    drop = Inbox(flow, resource, settings).submit(upload)
+    flow = FlowContext(writing(), page.root, page.settings)
+    drop = Inbox(flow, resource, page.settings).submit(upload)
     log.info("User %s submits drop-%s", upload.user, drop.id)
-    return {"page": links(request).drop(drop.id)}
+    return {"page": page.links.drop(drop.id)}
 
 
 @changes.post("/{token}/discard")  # noqa: FAST003 - `upload_of` takes the token
-def discard(request: Request, name: str, upload: UploadDep) -> dict[str, str]:
+def discard(name: str, upload: UploadDep, page: PageDep) -> dict[str, str]:
     """Delete an upload; return the page of the inbox."""
     upload.remove()
-    return {"page": links(request).inbox(name)}
+    return {"page": page.links.inbox(name)}
 
 
-def mirror_times(
-    warehouse: Connection, resource: str, settings: OnboardingSettings
-) -> Mapping[str, Any]:
+def mirror_times(page: Page, resource: str) -> Mapping[str, Any]:
     """Return when the mirror of a resource last read the whole list, by scope."""
     [mirror] = (name for name, flow in FLOWS.items() if flow.loads == resource)
     return {
         "" if each.id_entity is None else str(each.id_entity): each.complete_at
-        for each in freshness.read_freshness(warehouse, settings)[mirror].entities
+        for each in freshness.read_freshness(page.warehouse, page.settings)[mirror].entities
         if each.complete_at is not None
     }
 
@@ -236,8 +216,9 @@ def _answer(asked: Question) -> Answer:
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, "busy") from None
 
 
-def _page(name: str, resource: str, settings: OnboardingSettings) -> dict[str, Any]:
-    language = settings.language_of(preview.Reading.of(resource, settings).resource.inbox)
+def _shared(name: str, resource: str, page: Page) -> dict[str, Any]:
+    """Return what both pages of an inbox show."""
+    language = page.language_of(resource)
     texts = {code: text[language] for code, text in INBOX_PAGE.items()}
     title = of_new_records("title", resource, language)
     return {"name": name, "flow": FLOWS[name], "language": language, "p": texts, "title": title}

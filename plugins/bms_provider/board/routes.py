@@ -17,24 +17,21 @@ from fastapi import Depends, FastAPI, HTTPException, Request, Response, status
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse
 from pydantic import Field
-from sqlalchemy import Connection, RowMapping
+from sqlalchemy import RowMapping
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from bms_flows import texts
 from bms_flows.monitoring import health
 from bms_flows.onboarding.inbox import claim
-from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import InvalidSetting, Language
 from bms_provider.board import files, inbox
-from bms_provider.board.access import Viewer, ViewerDep, viewer
+from bms_provider.board.access import viewer
 from bms_provider.board.flows import FLOWS
+from bms_provider.board.page import Page, PageDep, render, settings
 from bms_provider.board.queries import overview, pages
-from bms_provider.board.rendering import links, render
-from bms_provider.board.settings import SettingsDep, settings
 from bms_provider.board.texts import download_name
-from bms_provider.board.warehouse import WarehouseDep, writing
-from bms_provider.flow_context import data_root
+from bms_provider.board.warehouse import writing
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.queries import drops, loads
 
@@ -123,84 +120,64 @@ async def invalid_setting(request: Request, error: InvalidSetting) -> Response:
 
 
 @app.get("/")
-def board(request: Request, who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep) -> str:
+def board(page: PageDep) -> str:
     """Show the overview: the state of every flow and the pending items."""
-    page = overview.overview(warehouse, who, settings)
-    return render(request, "overview.html", settings, **page)
+    return page.render("overview.html", **overview.overview(page))
 
 
 @app.get("/health", response_class=JSONResponse)
-def state(who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep) -> dict[str, Any]:
+def state(page: PageDep) -> dict[str, Any]:
     """Return the health report of the flows that the user may view, as the health command prints it."""
-    return overview.viewed(health.report(warehouse, settings), who)
+    return overview.viewed(health.report(page.warehouse, page.settings), page.who)
 
 
 @app.get("/runbook")
-def runbook(request: Request, settings: SettingsDep) -> str:
+def runbook(page: PageDep) -> str:
     """Show the meaning and the remedy of each reason code; messages link to it."""
-    return render(request, "runbook.html", settings, groups=RUNBOOK)
+    return page.render("runbook.html", groups=RUNBOOK)
 
 
 @app.get("/flows/{name}")
-def flow(
-    request: Request, name: str, who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep
-) -> str:
+def flow(name: str, page: PageDep) -> str:
     """Show a flow: its state, loads and charts."""
-    who.must_view(name)
-    page = pages.flow_page(warehouse, name, data_root(), settings)
-    return render(request, "flow.html", settings, **page, edits=name in who.edits)
+    page.who.must_view(name)
+    return page.render("flow.html", **pages.flow_page(page, name))
 
 
 @app.get("/flows/{name}/runs/{dag_run_id:path}")
-def run(
-    request: Request,
-    name: str,
-    dag_run_id: str,
-    who: ViewerDep,
-    warehouse: WarehouseDep,
-    settings: SettingsDep,
-    step: Number | None = None,
-) -> str:
+def run(name: str, dag_run_id: str, page: PageDep, step: Number | None = None) -> str:
     """Show the steps of a run, with the step of number `step`: counts, totals, reports."""
-    who.must_view(name)
+    page.who.must_view(name)
     valid = "\0" not in dag_run_id  # PostgreSQL rejects text with NUL
-    page = valid and pages.run_page(warehouse, name, dag_run_id, data_root(), step)
-    if not page:
-        raise HTTPException(
-            status.HTTP_404_NOT_FOUND,
-            "The warehouse has no steps of this run. Check it in Airflow.",
-        )
-    return render(request, "run.html", settings, **page, edits=name in who.edits)
+    found = valid and pages.run_page(page, name, dag_run_id, step)
+    if not found:
+        why = "The warehouse has no steps of this run. Check it in Airflow."
+        raise HTTPException(status.HTTP_404_NOT_FOUND, why)
+    return page.render("run.html", **found)
 
 
 @app.get("/steps/{number}")
-def step(
-    request: Request, number: Number, who: ViewerDep, warehouse: WarehouseDep
-) -> RedirectResponse:
+def step(number: Number, page: PageDep) -> RedirectResponse:
     """Redirect to the section of a step on the page of its run."""
-    found = _step(warehouse, who, number)
-    address = links(request).load_at(found["flow"], found["dag_run_id"], number)
+    found = _step(page, number)
+    address = page.links.load_at(found["flow"], found["dag_run_id"], number)
     return RedirectResponse(address, status.HTTP_303_SEE_OTHER)
 
 
 @app.get("/steps/{number}/files/{name}")
-def step_file(number: Number, name: str, who: ViewerDep, warehouse: WarehouseDep) -> Response:
+def step_file(number: Number, name: str, page: PageDep) -> Response:
     """Return a report file of a step."""
-    found = _step(warehouse, who, number)
+    found = _step(page, number)
     if FLOWS[found["flow"]].creates:
-        who.must_edit(found["flow"])
-    warehouse.close()
-    return _download(files.folder_of(found), name, who, f"step-{number}")
+        page.who.must_edit(found["flow"])
+    return _download(page, files.folder_of(found), name, f"step-{number}")
 
 
 @app.get("/drops/{number}")
-def drop(
-    request: Request, number: Number, who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep
-) -> str:
+def drop(number: Number, page: PageDep) -> str:
     """Show a drop: its plan, the outcomes of its rows, its report."""
-    name, found = _drop(warehouse, who, number)
-    page = pages.drop_page(warehouse, name, found, data_root(), settings)
-    return render(request, "drop.html", settings, **page, edits=name in who.edits)
+    name, found = _drop(page, number)
+    return page.render("drop.html", **pages.drop_page(page, name, found))
 
 
 @app.post(
@@ -208,51 +185,32 @@ def drop(
     response_class=JSONResponse,
     dependencies=[Depends(inbox.same_origin)],
 )
-def undo(
-    request: Request, number: Number, who: ViewerDep, warehouse: WarehouseDep
-) -> dict[str, str]:
+def undo(number: Number, page: PageDep) -> dict[str, str]:
     """Open the undo sheet of a drop that was a mistake; return the page of the drop."""
-    name, _ = _drop(warehouse, who, number)
-    who.must_edit(name)
-    warehouse.close()
-    claim.open_undo_sheet(writing(), number, who.user.get_id())
-    log.info("User %s opens the undo sheet of drop-%s", who.user.get_id(), number)
-    return {"page": links(request).drop(number)}
+    _drop(page, number, edit=True)
+    page.close_warehouse()
+    claim.open_undo_sheet(writing(), number, page.who.id)
+    log.info("User %s opens the undo sheet of drop-%s", page.who.id, number)
+    return {"page": page.links.drop(number)}
 
 
 @app.get("/drops/{number}/plans/{plan}")
-def plan(
-    request: Request,
-    number: Number,
-    plan: str,
-    who: ViewerDep,
-    warehouse: WarehouseDep,
-    settings: SettingsDep,
-) -> str:
+def plan(number: Number, plan: str, page: PageDep) -> str:
     """Show the rows of a plan, to users who may edit its DAG, since they are personal data."""
-    name, found = _drop(warehouse, who, number)
-    who.must_edit(name)
-    page = pages.plan_page(warehouse, name, found, plan, data_root(), settings)
-    if page is None:
-        raise HTTPException(
-            status.HTTP_404_NOT_FOUND,
-            "no_plan",
-        )
-    log.info("User %s reads plan %s of drop-%s", who.user.get_id(), page["plan"]["id"][:12], number)
-    return render(request, "plan.html", settings, **page)
+    name, found = _drop(page, number, edit=True)
+    shown = pages.plan_page(page, name, found, plan)
+    if shown is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "no_plan")
+    log.info("User %s reads plan %s of drop-%s", page.who.id, shown["plan"]["id"][:12], number)
+    return page.render("plan.html", **shown)
 
 
 @app.get("/drops/{number}/files/{name}")
-def drop_file(
-    number: Number, name: str, who: ViewerDep, warehouse: WarehouseDep, settings: SettingsDep
-) -> Response:
+def drop_file(number: Number, name: str, page: PageDep) -> Response:
     """Return a report file of a drop, to users who may edit its DAG, since it holds personal data."""
-    flow, found = _drop(warehouse, who, number)
-    who.must_edit(flow)
-    warehouse.close()
-    language = settings.language_of(REMOTES[found["resource"]].resource.inbox)
-    shown = download_name(name, language)
-    return _download(found["report"], name, who, f"drop-{number}", shown)
+    _, found = _drop(page, number, edit=True)
+    shown = download_name(name, page.language_of(found["resource"]))
+    return _download(page, found["report"], name, f"drop-{number}", shown)
 
 
 @app.get("/static/{name}")
@@ -296,33 +254,31 @@ def _error_page(
     return HTMLResponse(page, code, headers=headers)
 
 
-def _step(warehouse: Connection, who: Viewer, number: int) -> RowMapping:
-    found = loads.step(warehouse, number)
+def _step(page: Page, number: int) -> RowMapping:
+    found = loads.step(page.warehouse, number)
     if found is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, "Step not found.")
-    who.must_view(found["flow"])
+    page.who.must_view(found["flow"])
     return found
 
 
-def _drop(warehouse: Connection, who: Viewer, number: int) -> tuple[str, RowMapping]:
-    resource = drops.resource(warehouse, number)
+def _drop(page: Page, number: int, *, edit: bool = False) -> tuple[str, RowMapping]:
+    """Return the flow of a drop, and the drop, to users who may view or edit the DAG."""
+    resource = drops.resource(page.warehouse, number)
     name = next((name for name, flow in FLOWS.items() if resource == flow.creates), None)
     if resource is None or name is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, "no_drop")
-    who.must_view(name)
-    return name, drops.latest(warehouse, name, resource, limit=1, number=number)[0]
+    (page.who.must_edit if edit else page.who.must_view)(name)
+    return name, drops.latest(page.warehouse, name, resource, limit=1, number=number)[0]
 
 
-def _download(folder: str | None, name: str, who: Viewer, owner: str, shown: str = "") -> Response:
+def _download(page: Page, folder: str | None, name: str, owner: str, shown: str = "") -> Response:
     """Return a report file as a download that the browser saves under the name `shown` and never displays."""
-    content = files.content(data_root(), folder, name)
+    page.close_warehouse()
+    content = files.content(page.root, folder, name)
     if content is None:
-        raise HTTPException(
-            status.HTTP_404_NOT_FOUND,
-            "no_report_file",
-        )
-    # The id of the user, since some auth managers return a person's name as the user's name.
-    log.info("User %s downloads %s of %s", who.user.get_id(), name, owner)
+        raise HTTPException(status.HTTP_404_NOT_FOUND, "no_report_file")
+    log.info("User %s downloads %s of %s", page.who.id, name, owner)
     headers = {
         "Content-Disposition": f'attachment; filename="{files.header_name(f"{owner}-{name}")}"'
         + (f"; filename*=UTF-8''{quote(shown)}" if shown and shown != name else ""),

@@ -38,16 +38,14 @@ def download_name(name: str, language: Language) -> str:
 
 
 def file_fault(stored: Mapping[str, Any], language: Language) -> tuple[str, str]:
-    """Return what is wrong with a whole file, and what to do; the code if another version stored it."""
-    if stored["code"] not in FAULTS:
-        return stored["code"], ""
+    """Return what is wrong with a whole file, and what to do."""
     fault = Fault(stored["code"], stored.get("line"), details=stored["details"])
     return fault.reason(language), fault.hint(language)
 
 
 def row_reason(code: str | None, language: Language) -> str:
     """Return why a row is unfinished: the sentence, or the code if its sentence needs details."""
-    if code is None or code not in FAULTS:
-        return code or ""
+    if not code:
+        return ""
     text = FAULTS[code][language].meaning.replace("{nearest}", "")
     return code if "{" in text else text

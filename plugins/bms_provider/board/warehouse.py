@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from contextlib import contextmanager
 
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
-from fastapi import Depends, HTTPException, status
+from fastapi import HTTPException, status
 from sqlalchemy import Connection, Engine, exc, make_url, text
 
 from bms_provider.flow_context import WAREHOUSE_CONN_ID, warehouse_uri
@@ -44,6 +44,7 @@ def _engine(uri: str) -> Engine:
     return _engines[uri]
 
 
+@contextmanager
 def reading() -> Iterator[Connection]:
     """Yield a read-only connection whose queries all see the same snapshot."""
     with _session() as connection:
@@ -78,6 +79,3 @@ def _session() -> Connection:
             status.HTTP_503_SERVICE_UNAVAILABLE,
             "The board is busy with other requests. Reload the page in a moment.",
         ) from None
-
-
-WarehouseDep = Annotated[Connection, Depends(reading)]

@@ -231,6 +231,21 @@ def test_a_drop_shows_plan_decision_rows_and_what_waits(drop: int, why: Why) -> 
     assert "1 rows are sent or settled" in out
 
 
+def test_a_code_of_another_version_stands_for_its_text(
+    drop: int, why: Why, warehouse: Engine
+) -> None:
+    states = {"waiting": "waits_for = 'by_moonlight'", "withdrawn": "reason = 'by_moonlight'"}
+    for state, reason in states.items():
+        with warehouse.begin() as connection:
+            connection.execute(
+                text(
+                    f"update bms.dropped_file set state = '{state}', {reason}, finished_at = now()"
+                )
+            )
+        code, out = why("drop", str(drop))
+        assert (code, "by_moonlight" in out) == (0, True)
+
+
 def test_a_line_of_a_drop_shows_its_attempts_and_who_decided(drop: int, why: Why) -> None:
     code, out = why("drop", str(drop), "line", "2")
     assert code == 0

@@ -47,7 +47,7 @@ def visit(
 
     from bms_provider.board import warehouse as board_warehouse
     from bms_provider.board.inbox import READER
-    from bms_provider.board.settings import settings
+    from bms_provider.board.page import settings
     from bms_provider.plugin import BmsPlugin
 
     settings.cache_clear()

@@ -3,7 +3,7 @@
 import hashlib
 import re
 import socket
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings
 from bms_provider.board import files
 from bms_provider.board import warehouse as board_warehouse
-from bms_provider.board.settings import settings
+from bms_provider.board.page import settings
 from bms_provider.board.warehouse import reading
 from bms_warehouse.errors import WarehouseError
 from tests.bms_provider.board.conftest import Visit
@@ -218,6 +218,9 @@ def test_the_page_of_a_withdrawn_drop_shows_the_reason(
         in page
     )
     assert "Voir le dépôt suivant du même fichier." in page
+    with warehouse.begin() as connection:
+        connection.execute(text("update bms.dropped_file set reason = 'of_another_version'"))
+    assert "of_another_version" in visit("viewer").get(f"/bms/drops/{report}").text
 
 
 @pytest.mark.parametrize(
@@ -434,7 +437,7 @@ def test_a_request_without_a_free_session_is_rejected_with_503(
     client = visit("viewer")
     with ExitStack() as pages:
         for _ in range(6):
-            pages.enter_context(contextmanager(reading)())
+            pages.enter_context(reading())
         answer = client.get("/bms/")
     assert answer.status_code == 503
     assert "Reload the page in a moment." in answer.text
@@ -444,7 +447,7 @@ def test_a_request_without_a_free_session_is_rejected_with_503(
 def test_the_board_cannot_write_to_the_warehouse(visit: Visit) -> None:
     assert visit("viewer").get("/bms/").status_code == 200
     with (
-        contextmanager(reading)() as connection,
+        reading() as connection,
         pytest.raises(WarehouseError, match="ReadOnlySqlTransaction"),
     ):
         connection.execute(text("delete from bms.step_run"))

@@ -53,5 +53,5 @@ def write_report(
 def mail(report: Mapping[str, Any], settings: FlowSettings, dag_id: str) -> Notice:
     """Return the mail of a report, in its language."""
     title, text = (REPORT[each][report["language"]] for each in ("title", "mail"))
-    address = Links.of(settings).drops(dag_id)
+    address = Links.of(settings).flow(dag_id)
     return Notice(title.format(day=report["day"]), (text.format(address=address),))

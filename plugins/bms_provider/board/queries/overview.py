@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping
+from sqlalchemy import RowMapping
 
 from bms_flows.catalog import Flow
 from bms_flows.monitoring import freshness
 from bms_flows.monitoring.freshness import Freshness
 from bms_flows.monitoring.pending import PendingItem, alarm_items, pending_items
 from bms_flows.onboarding.inbox.claim import ENDED
-from bms_flows.onboarding.settings import OnboardingSettings
-from bms_flows.runtime.settings import FlowSettings
 from bms_provider.board.access import Viewer
 from bms_provider.board.flows import FLOWS
+from bms_provider.board.page import Page
 from bms_provider.board.queries import trends
 from bms_provider.board.states import TONES
 from bms_provider.board.texts import outcome_labels
@@ -29,8 +28,8 @@ MAX_SERVICE_LOADS = 3
 """Loads of each flow in the table of service requests."""
 MAX_DIFFERENCES = 12
 """Days with differences."""
-DAYS = 35
-"""Days in the charts."""
+PERIOD = timedelta(days=35)
+"""Period of the charts."""
 COUNTED = ("complete", *ENDED)
 """States of loads whose counts are shown."""
 
@@ -86,12 +85,11 @@ class FlowRow:
         return self.age / self.allowed if self.age and self.allowed else None
 
 
-def flow_rows(
-    warehouse: Connection, names: list[str], settings: FlowSettings, max_loads: int
-) -> list[FlowRow]:
+def flow_rows(page: Page, names: list[str], max_loads: int) -> list[FlowRow]:
     """Return the state and the latest loads of each flow."""
-    fresh = freshness.read_freshness(warehouse, settings)
-    found = loads.latest(warehouse, {name: FLOWS[name].last_step for name in names}, max_loads)
+    fresh = freshness.read_freshness(page.warehouse, page.settings)
+    steps = {name: FLOWS[name].last_step for name in names}
+    found = loads.latest(page.warehouse, steps, max_loads)
     return [
         FlowRow(
             name, FLOWS[name], _state(fresh.get(name), found[name]), found[name], fresh.get(name)
@@ -100,23 +98,23 @@ def flow_rows(
     ]
 
 
-def overview(warehouse: Connection, who: Viewer, settings: OnboardingSettings) -> dict[str, Any]:
+def overview(page: Page) -> dict[str, Any]:
     """Return the data of the overview, limited to the flows that the user may view."""
+    warehouse, who, settings = page.warehouse, page.who, page.settings
     names = [name for name in FLOWS if name in who.views]
-    rows = flow_rows(warehouse, names, settings, MAX_LOADS)
+    rows = flow_rows(page, names, MAX_LOADS)
     pending = [
         *alarm_items(warehouse, who.views, settings),
         *pending_items(warehouse, who.views, settings),
     ]
     mirrors = {table: name for name in names if (table := FLOWS[name].loads)}
-    since = datetime.now(UTC) - timedelta(days=DAYS)
     return {
         "rows": [row for row in rows if not row.flow.creates],
         "creations": [row for row in rows if row.flow.creates],
         "outcomes": outcome_labels("EN"),
         "summary": summary(rows, pending),
         "pending": pending,
-        "charts": [chart for name in names for chart in trends.charts(warehouse, name, since, settings)],
+        "charts": [chart for name in names for chart in trends.charts(page, name, PERIOD)],
         "totals": totals_beside(warehouse, "invoice_extraction", "extract")
         if "invoice_extraction" in names
         else [],

@@ -8,20 +8,18 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping
-from upath import UPath
+from sqlalchemy import RowMapping
 
 from bms_flows.monitoring import deadlines
 from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.planning.managers import reports_first
 from bms_flows.onboarding.reporting import approval_request
 from bms_flows.onboarding.reporting.approval_request import ApprovalRequest
-from bms_flows.onboarding.resources.remotes import REMOTES
-from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import Language
 from bms_flows.texts import INBOX_PAGE, PLANNED
 from bms_provider.board import files
 from bms_provider.board.flows import FLOWS
+from bms_provider.board.page import Page
 from bms_provider.board.queries import trends
 from bms_provider.board.queries.overview import flow_rows
 from bms_provider.board.texts import download_name, file_fault, of_new_records, outcome_labels
@@ -29,7 +27,8 @@ from bms_warehouse.queries import drops, loads, waiting
 from bms_warehouse.tables.mirror import MIRROR_TABLES
 
 MAX_LOADS = 60
-DAYS = 90
+PERIOD = timedelta(days=90)
+"""Period of the charts."""
 MAX_ROWS = 50
 """Quarantined rows on a flow's page."""
 MAX_STEPS = 500
@@ -44,23 +43,20 @@ UNCLAIMED = ("waiting", "withdrawn")
 """States of a drop that no run may have claimed; `started_at` is set once a run has started."""
 
 
-def flow_page(
-    warehouse: Connection, name: str, root: UPath, settings: OnboardingSettings
-) -> dict[str, Any]:
+def flow_page(page: Page, name: str) -> dict[str, Any]:
     """Return the data of a flow's page; close the connection before listing the latest report."""
-    flow = FLOWS[name]
+    flow, warehouse, now = FLOWS[name], page.warehouse, datetime.now(UTC)
     language: Language = "EN"
     title = flow.title
     if flow.creates:
-        language = settings.language_of(REMOTES[flow.creates].resource.inbox)
+        language = page.language_of(flow.creates)
         title = of_new_records("title", flow.creates, language)
-    now = datetime.now(UTC)
-    since = now - timedelta(days=DAYS)
     quarantined = waiting.quarantined(warehouse, flow.loads, MAX_ROWS) if flow.loads else []
-    row = flow_rows(warehouse, [name], settings, MAX_LOADS)[0]
+    row = flow_rows(page, [name], MAX_LOADS)[0]
     found = {
+        "name": name,
         "row": row,
-        "charts": trends.charts(warehouse, name, since, settings, language),
+        "charts": trends.charts(page, name, PERIOD, language),
         "title": title,
         "drops": drops.latest(warehouse, name, flow.creates, limit=MAX_LOADS)
         if flow.creates
@@ -73,30 +69,30 @@ def flow_page(
         if flow.loads == "client_invoice"
         else [],
         "contract": waiting.contract(warehouse) if name == "service_contract" else [],
-        "months": deadlines.read_months(warehouse, flow, settings, now - MONTHS, now)
+        "months": deadlines.read_months(warehouse, flow, page.settings, now - MONTHS, now)
         if flow.freshness
         else [],
     }
-    warehouse.close()
+    page.close_warehouse()
     folder = files.folder_of(row.last) if row.last and not (flow.loads or flow.creates) else None
-    return {**found, "report": files.listed(root, [folder]).get(folder or "", [])}
+    return {**found, "report": files.listed(page.root, [folder]).get(folder or "", [])}
 
 
 def run_page(
-    warehouse: Connection, name: str, dag_run_id: str, root: UPath, step: int | None = None
+    page: Page, name: str, dag_run_id: str, step: int | None = None
 ) -> dict[str, Any] | None:
     """Return the data of a run's page, with the step of number `step`; None for an unknown run.
 
     Closes the connection before it lists the reports, since the file store may be slow.
     """
-    steps = loads.steps(warehouse, name, dag_run_id, limit=MAX_STEPS, among=step)
+    steps = loads.steps(page.warehouse, name, dag_run_id, limit=MAX_STEPS, among=step)
     if not steps:
         return None
     totals: dict[int, list[RowMapping]] = {}
-    for total in loads.totals(warehouse, [step["id"] for step in steps]):
+    for total in loads.totals(page.warehouse, [step["id"] for step in steps]):
         totals.setdefault(total["step_run_id"], []).append(total)
-    warehouse.close()
-    reports = files.listed(root, map(files.folder_of, steps))
+    page.close_warehouse()
+    reports = files.listed(page.root, map(files.folder_of, steps))
     return {
         "name": name,
         "flow": FLOWS[name],
@@ -110,28 +106,21 @@ def run_page(
     }
 
 
-def plan_page(
-    warehouse: Connection,
-    name: str,
-    drop: RowMapping,
-    plan: str,
-    root: UPath,
-    settings: OnboardingSettings,
-) -> dict[str, Any] | None:
+def plan_page(page: Page, name: str, drop: RowMapping, plan: str) -> dict[str, Any] | None:
     """Return the data of a plan's page, None for an unknown plan; close the connection before reading.
 
     `plan` is the start of the plan's id. `sections` are the rows by action; None for a plan without a
     file, such as one that needed no approval, and for a file that was changed after it was written.
     """
-    plans = drops.plans(warehouse, drop["id"])
+    plans = drops.plans(page.warehouse, drop["id"])
     found = next((each for each in plans if each["id"][:PLAN_ID] == plan), None)
     if found is None:
         return None
-    warehouse.close()
+    page.close_warehouse()
     reasons = [ApprovalReason(**each) for each in found["asked_because"] or []]
     request = ApprovalRequest(drop["id"], drop["resource"], found["id"], found["counts"], reasons)
-    asked = approval_request.ask(request, settings)
-    content = files.content(root, drop["report"], approval_request.plan_file_name(found["id"]))
+    asked = approval_request.ask(request, page.settings)
+    content = files.content(page.root, drop["report"], approval_request.plan_file_name(found["id"]))
     altered = content and hashlib.sha256(content).hexdigest() != found["file_digest"]
     if altered:
         content = None
@@ -156,11 +145,9 @@ def plan_page(
     }
 
 
-def drop_page(
-    warehouse: Connection, name: str, drop: RowMapping, root: UPath, settings: OnboardingSettings
-) -> dict[str, Any]:
+def drop_page(page: Page, name: str, drop: RowMapping) -> dict[str, Any]:
     """Return the data of a drop's page; close the connection before listing the report."""
-    language = settings.language_of(REMOTES[drop["resource"]].resource.inbox)
+    warehouse, language = page.warehouse, page.language_of(drop["resource"])
     details = drop["details"] or {}
     mirror = MIRROR_TABLES[drop["resource"]].current
     plans = [
@@ -185,7 +172,7 @@ def drop_page(
         "undo": reports_first(drops.created(warehouse, drop["id"], mirror)),
         "progress": drops.progress(warehouse, drop["id"]),
     }
-    warehouse.close()
-    report = files.listed(root, [drop["report"]]).get(drop["report"] or "", [])
+    page.close_warehouse()
+    report = files.listed(page.root, [drop["report"]]).get(drop["report"] or "", [])
     named = [replace(each, label=download_name(each.name, language)) for each in report]
     return {**found, "files": named}

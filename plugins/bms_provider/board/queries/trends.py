@@ -7,39 +7,32 @@ from datetime import date, datetime, timedelta
 
 from sqlalchemy import Connection, RowMapping
 
-from bms_flows.runtime.settings import FlowSettings, Language
+from bms_flows.runtime.settings import Language
 from bms_flows.texts import PAGES
 from bms_provider.board import texts
 from bms_provider.board.charts import Chart, Series
 from bms_provider.board.flows import FLOWS
+from bms_provider.board.page import Page
 from bms_warehouse.queries import drops, trends
 
 MAX_DROPS = 20
 CHANGES = {"inserted": ("New", "c1"), "changed": ("Changed", "c2"), "missing": ("Missing", "c4")}
 
 
-def charts(
-    warehouse: Connection,
-    name: str,
-    since: datetime,
-    settings: FlowSettings,
-    language: Language = "EN",
-) -> list[Chart]:
-    """Return the charts of a flow with data since a time, by days in the company's time zone."""
-    flow = FLOWS[name]
-    first = since.astimezone(settings.time_zone).date()
-    days = [
-        first + timedelta(days=n)
-        for n in range((datetime.now(settings.time_zone).date() - first).days + 1)
-    ]
+def charts(page: Page, name: str, period: timedelta, language: Language = "EN") -> list[Chart]:
+    """Return the charts of a flow with data of a period, by days in the company's time zone."""
+    flow, warehouse, zone = FLOWS[name], page.warehouse, page.settings.time_zone
+    now = datetime.now(zone)
+    since, last = now - period, now.date()
+    first = since.date()
+    days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
     if name == "invoice_extraction":
         found = _invoices(warehouse, days)
     elif flow.creates:
         dropped = drops.latest(warehouse, name, flow.creates, limit=MAX_DROPS)
         found = [_drops(dropped, flow.creates, language)]
     elif flow.loads:
-        zone = settings.time_zone.key
-        changes = trends.moves_per_day(warehouse, name, flow.last_step or "", since, zone)
+        changes = trends.moves_per_day(warehouse, name, flow.last_step or "", since, zone.key)
         found = [_by_day(f"{flow.title}: new, changed, missing", days, changes, CHANGES)]
     else:
         found = []
