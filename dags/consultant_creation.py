@@ -35,7 +35,7 @@ RESOURCE = "consultant"
 @dag(
     schedule=None,
     doc_md=__doc__,
-    params=drops.params("consultants", "the id of the consultant"),
+    params=drops.params(),
     max_active_runs=policy.MAX_DROP_RUNS,
     **policy.dag_arguments("drops", "crm"),
 )

@@ -37,7 +37,7 @@ RESOURCE = "contact"
 @dag(
     schedule=None,
     doc_md=__doc__,
-    params=drops.params("contacts", "the id of the contact"),
+    params=drops.params(),
     max_active_runs=policy.MAX_DROP_RUNS,
     **policy.dag_arguments("drops", "crm"),
 )

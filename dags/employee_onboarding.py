@@ -33,7 +33,7 @@ RESOURCE = "employee"
 @dag(
     schedule=None,
     doc_md=__doc__,
-    params=drops.params("employees", "the guid of the employee"),
+    params=drops.params(),
     max_active_runs=policy.MAX_DROP_RUNS,
     **policy.dag_arguments("drops", "hr"),
 )

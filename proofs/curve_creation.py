@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from itertools import groupby
 from typing import Final
 
 from bms.errors import AmbiguousWrite
@@ -154,13 +155,14 @@ def creations(rounds: int) -> str:
         lines,
     )
     (PICTURES / "creation-lag.svg").write_text(picture)
+    cells = {
+        ratio: (f"{each['rows']:,}", *(f"{share(each, what):.1f}" for what in ("doubles", "lost", "asked")), f"{each['found']} of {each['doubles']}")
+        for ratio, each in zip(RATIOS, every[OURS], strict=True)
+    }  # fmt: skip
+    alike = [[*ratios] for _, ratios in groupby(RATIOS, cells.__getitem__)]
     first = table(
-        ["lag / settle time", "rows", "duplicates per 1,000", "lost per 1,000", "left to review", "duplicates the audit named"],
-        [
-            [f"{ratio:g}", f"{each['rows']:,}", *(f"{share(each, what):.1f}" for what in ("doubles", "lost", "asked")),
-             f"{each['found']} of {each['doubles']}"]
-            for ratio, each in zip(RATIOS, every[OURS], strict=True)
-        ],
+        ["lag / settle time", "rows of each lag", "duplicates per 1,000", "lost per 1,000", "left to review", "duplicates the audit named"],
+        ([f"{each[0]:g}" + f" to {each[-1]:g}" * (len(each) > 1), *cells[each[0]]] for each in alike),
     )  # fmt: skip
     second = table(
         ["policy", *(f"lag {ratio:g}" for ratio in RATIOS), "lost per 1,000"],

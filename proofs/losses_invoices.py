@@ -145,7 +145,13 @@ def main(
     heading("Losses in responses of invoices")
     with warehouse_server() as server, serving() as service:
         if "losses" in only:
-            show(["loss", *COMPANIES], losses(server, service, loss))
+            found = {str(name): cells for name, *cells in losses(server, service, loss)}
+            at_once = [name for name, cells in found.items() if {*cells} == {"1"}]
+            print(f"Held in the first night, in all companies: {', '.join(at_once)}.", end="\n\n")
+            show(
+                ["loss", *COMPANIES],
+                ((n, *cells) for n, cells in found.items() if n not in at_once),
+            )
         if "clean" in only:
             head = ("company", "years", "held nights", "which")
             show(head, clean_years(server, service, company))

@@ -12,6 +12,7 @@ mutmut mutates functions and methods; it leaves out constants, properties and co
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
@@ -171,8 +173,7 @@ def page(results: dict[str, Result]) -> str:
     lines = [
         "# Mutation tests",
         "",
-        f"Measured by `{COMMAND}` at commit {latest.commit} on {latest.measured}, or each module at the",
-        "commit of its row.",
+        f"Measured by `{COMMAND}` at commit {latest.commit} on {latest.measured}, or at the commit of a row.",
         "",
         "Changes one expression of a decision module at a time (mutmut) and runs the module's tests.",
         f"Goal: tests kill at least {GOAL:.0f} % of a module's mutants, and every",
@@ -189,20 +190,34 @@ def page(results: dict[str, Result]) -> str:
     for module, found in known:
         rows = sorted(Counter(found.survivors).items())
         if rows:
-            head = "| Function | Before | After | Why no test notices |"
-            lines += ["", f"### `{module.file}`", "", head, "|---|---|---|---|"]
+            head = "| Function | Change | Why no test notices |"
+            lines += ["", f"### `{module.file}`", "", head, "|---|---|---|"]
         for each, count in rows:
             times = f" ({count} times)" if count > 1 else ""
             because = module.explained.get(each, "**not explained**")
-            cells = [f"`{each.function}`{times}", code(each.before), code(each.after), because]
+            before, after = map(code, change(each.before, each.after))
+            cells = [f"`{each.function}`{times}", f"{before} → {after}", because]
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
+def change(before: str, after: str) -> tuple[str, str]:
+    """Return what differs between two lines, in whole words; `mutation.json` has the lines."""
+    one, other = (re.findall(r'"[^"]*"|\w+|[<>=!]+|\s|.', line) for line in (before, after))
+    start = alike(one, other)
+    end = alike(one[start:][::-1], other[start:][::-1])
+    return "".join(one[start : len(one) - end]), "".join(other[start : len(other) - end])
+
+
+def alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many words both begin with."""
+    return next((n for n, (a, b) in enumerate(zip_longest(one, other)) if a != b), len(one))
+
+
 def code(text: str) -> str:
-    """Return lines of code as a table's cell."""
-    lines = [line.replace("|", "\\|") for line in text.splitlines()] or [""]
-    return "<br>".join(f"`` {line} ``" if "`" in line else f"`{line}`" for line in lines)
+    """Return code as a part of a table's cell."""
+    shown = text.replace("|", "\\|").replace("\n", " ")
+    return f"`{shown}`" if shown.strip() else "nothing"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

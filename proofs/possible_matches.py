@@ -123,10 +123,16 @@ def main() -> None:
         "Recall by error, %: with nothing else changed, and with another payroll number, address and mobile\nphone.\n"
     )
     first, *_, last_lost = LOST
-    show(["Error", *found], (
-        (error, *(", ".join(percent(recall(e[f"{error}; {lost}"])) for lost in (first, last_lost)) for e in found.values()))
+    shares = {
+        error: [", ".join(percent(recall(e[f"{error}; {lost}"])) for lost in (first, last_lost)) for e in found.values()]
         for error in ERRORS
-    ))  # fmt: skip
+    }  # fmt: skip
+    all_found = [error for error, cells in shares.items() if {*cells} == {"100, 100"}]
+    show(
+        ["Error", *found],
+        ((each, *cells) for each, cells in shares.items() if each not in all_found),
+    )
+    print(f"100 throughout: {'; '.join(all_found)}.")
 
 
 if __name__ == "__main__":

@@ -142,14 +142,14 @@ def results() -> Iterator[Sequence[object]]:
                 lost, reported = found(company, name, loss)
                 cells = cells or [usual_holes(warehouse)]
                 wrong = f", {len(reported - lost)} wrong" if reported - lost else ""
-                cells.append(f"{len(lost & reported)} of {len(lost)}{wrong}")
+                cells.append(f"{len(lost & reported)}/{len(lost)}{wrong}")
                 warehouse.dispose()
             yield name, *cells
 
 
 def main() -> None:
     """Print the table."""
-    heading("Lost invoices found by their numbers")
+    heading("Lost invoices found by their numbers", "Found/lost, by what is lost. ")
     show(["numbers", "usual holes", *LOSSES], results())
 
 

@@ -48,7 +48,9 @@ def _of(resource: str) -> Callable[..., None]:
         shown = resource if show_personal else ""
         _answer("records", url, as_json, resource, key, root=data_root, personal=shown)
 
-    command.__doc__ = f"Explain a {resource}: versions, drops, decisions, possible duplicates."
+    command.__doc__ = (
+        "Explain a record of the service: versions, drops, decisions, possible duplicates."
+    )
     return command
 
 

@@ -33,8 +33,8 @@ def params(resource: ResourceDescription) -> dict[str, Param]:
             None,
             type=["null", each.kind],
             title=each.title,
-            description=f"{each.meaning} Restricts the list and leaves all other {resource.plural}"
-            " unchanged. Empty: no restriction.",
+            description=f"{each.meaning} Restricts the list and leaves all other records unchanged."
+            " Empty: no restriction.",
         )
         for each in resource.restrictions
     }
@@ -62,7 +62,7 @@ def params(resource: ResourceDescription) -> dict[str, Param]:
             True,
             type="boolean",
             title="Read details",
-            description=f"Sends one request for each new or changed {resource.name} to read: {fields}."
+            description=f"Sends one request for each new or changed record to read: {fields}."
             " If off, these fields keep their stored values.",
         )
     if resource.has_detail:
@@ -70,16 +70,13 @@ def params(resource: ResourceDescription) -> dict[str, Param]:
             False,
             type="boolean",
             title="Read all details again",
-            description=f"Sends one request for each {resource.name}, changed or not."
-            " BMS_MIRROR_DETAILS does not limit the requests.",
+            description="Sends one request for each record, changed or not. BMS_MIRROR_DETAILS does not limit the requests.",
         )
     found["accept_gone"] = Param(
         False,
         type="boolean",
         title="Confirm many removals",
-        description=f"Marks each missing {resource.name} as removed even if unusually many are"
-        " missing. Check the service first."
-        + " The detail of each still has to confirm the removal."
-        * resource.has_detail,
+        description="Marks each missing record as removed even if unusually many are missing. Check the service first."
+        + " The detail of each still has to confirm the removal." * resource.has_detail,
     )
     return found

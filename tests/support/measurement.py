@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +77,5 @@ def load_average() -> float:
 
 
 def machine() -> str:
-    """Return a line with the cores, system, Python and package versions."""
-    versions = ", ".join(
-        f"{name} {version(name)}" for name in ("aiohttp", "msgspec", "pyarrow", "psycopg")
-    )
-    return f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, {versions}"
+    """Return a line with the cores, system and Python; the lock of the commit has the versions of packages."""
+    return f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"

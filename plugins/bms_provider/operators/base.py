@@ -140,6 +140,7 @@ class BmsReadingOperator(BmsOperator):
         its bare values, ready for ``expand()``. Only identifiers and fields without personal data
         (`public` in `bms.records`) are accepted. Amounts are returned as text, with their exact digits.
     :param max_xcom_bytes: for ``output="xcom"``: the task fails if the value is longer as JSON.
+    :return: to XCom: the manifest of the file, or the selected fields of each record.
     """
 
     template_fields: Sequence[str] = (*BmsOperator.template_fields, "path")

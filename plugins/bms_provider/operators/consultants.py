@@ -12,11 +12,10 @@ from bms_provider.operators.creation import BmsCreateOperator
 class BmsListConsultantsOperator(BmsPagesOperator):
     """Read all pages of the consultants (GET /v1/CRM/Consultants).
 
-    `BmsReadingOperator` describes the parameters that all reading operators share.
+    `BmsReadingOperator` describes the result and the shared parameters.
 
     :param id_client: only the consultants of this client (templated).
     :param type: only the consultants of this type (templated); the interface does not show the types.
-    :return: to XCom: the manifest of the file, or the selected fields of each consultant.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_consultants"]
@@ -36,10 +35,9 @@ class BmsListConsultantsOperator(BmsPagesOperator):
 class BmsReadConsultantOperator(BmsReadOperator):
     """Read one consultant (GET /v1/CRM/Consultants/{id_consultant}).
 
-    `BmsReadingOperator` describes the parameters that all reading operators share.
+    `BmsReadingOperator` describes the result and the shared parameters.
 
     :param id_consultant: number of the consultant (templated).
-    :return: to XCom: the manifest of the file, or the selected fields.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["read_consultant"]

@@ -12,12 +12,11 @@ from bms_provider.operators.creation import BmsCreateOperator
 class BmsListContactsOperator(BmsPagesOperator):
     """Read all pages of the contacts (GET /v1/CRM/contacts).
 
-    `BmsReadingOperator` describes the parameters that all reading operators share.
+    `BmsReadingOperator` describes the result and the shared parameters.
 
     :param filter: ``ALL``, ``ACTIVE``, ``ASSIGNED`` or ``DELETED`` (templated).
     :param id_client: only the contacts of this client (templated).
     :param is_lead: true for leads only, false for other contacts only (templated).
-    :return: to XCom: the manifest of the file, or the selected fields of each contact.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_contacts"]
@@ -39,10 +38,9 @@ class BmsListContactsOperator(BmsPagesOperator):
 class BmsReadContactOperator(BmsReadOperator):
     """Read one contact (GET /v1/CRM/contacts/{id_contact}).
 
-    `BmsReadingOperator` describes the parameters that all reading operators share.
+    `BmsReadingOperator` describes the result and the shared parameters.
 
     :param id_contact: number of the contact (templated).
-    :return: to XCom: the manifest of the file, or the selected fields.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["read_contact"]

@@ -12,12 +12,11 @@ from bms_provider.operators.creation import BmsCreateOperator
 class BmsListEmployeesOperator(BmsListOperator):
     """Read the employees of an entity (GET /v1/HR/employees).
 
-    `BmsReadingOperator` describes the parameters that all reading operators share.
+    `BmsReadingOperator` describes the result and the shared parameters.
 
     :param id_entity: number of the entity (templated).
     :param filter: ``ACTIVE``, ``STANDBY``, ``FORMER`` or ``ALL`` (templated). The
         interface does not show the service's default: give ``ALL`` to read all employees.
-    :return: to XCom: the manifest of the file, or the selected fields of each employee.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_employees"]
@@ -37,10 +36,9 @@ class BmsListEmployeesOperator(BmsListOperator):
 class BmsReadEmployeeOperator(BmsReadOperator):
     """Read one employee (GET /v1/HR/employees/{guid_employee}).
 
-    `BmsReadingOperator` describes the parameters that all reading operators share.
+    `BmsReadingOperator` describes the result and the shared parameters.
 
     :param guid_employee: UUID of the employee (templated).
-    :return: to XCom: the manifest of the file, or the selected fields.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["read_employee"]

@@ -18,14 +18,13 @@ class BmsListClientInvoicesOperator(BmsListOperator):
     Sends one request for the whole range. The DAG ``invoice_extraction`` divides long ranges, loads
     invoices into the warehouse and tracks their changes.
 
-    `BmsReadingOperator` describes the parameters that all reading operators share.
+    `BmsReadingOperator` describes the result and the shared parameters.
 
     :param id_entity: number of the entity (templated).
     :param first_day: the interface's ``start_date``, which is an argument of every Airflow operator
         (templated).
     :param last_day: the interface's ``end_date``, always included (templated).
     :param language: language of the code labels, ``EN`` or ``FR`` (templated).
-    :return: to XCom: the manifest of the file, or the selected fields of each invoice.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_client_invoices"]

@@ -163,14 +163,14 @@ def chunks(entered: Any) -> Any:
     return entered["chunks"]
 
 
-def params(inbox: str, record: str) -> dict[str, Param]:
-    """Return the params of an onboarding DAG; `record` describes the id of a record."""
+def params() -> dict[str, Param]:
+    """Return the params of an onboarding DAG."""
     return {
         "path": Param(
             None,
             type=["null", "string"],
             title="File",
-            description=f"Name of a file in inbox/{inbox}/; the run claims it immediately.",
+            description="Name of a file in the inbox; the run claims it immediately.",
         ),
         "drop": Param(
             None,
@@ -189,7 +189,7 @@ def params(inbox: str, record: str) -> dict[str, Param]:
             None,
             type=["null", "string"],
             title="Decision",
-            description=f"create, give_up, or {record} to assign to one line.",
+            description="create, give_up, or the id (employees: guid) of the record to assign to one line.",
         ),
         "dry_run": Param(
             False,
