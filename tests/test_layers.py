@@ -269,6 +269,7 @@ def in_a_child(code, **values):
     os.wait()
     return its
 
+imported = time.process_time()
 found = [in_a_child(code, **values) for code, values in given["cases"]]
 """
 """What an Airflow process imports anyway; each case runs in a child of its own."""
@@ -302,7 +303,7 @@ def parse(file):
     started = time.process_time()
     runpy.run_path(file, run_name="parsed_dag_file")
     return {
-        "seconds": time.process_time() - started,
+        "share": (time.process_time() - started) / imported,
         "events": [*events],
         "modules": sorted(set(sys.modules) - before),
     }
@@ -379,7 +380,7 @@ def test_a_dag_file_parses_fast_and_touches_nothing(file: Path, loaded: Loaded) 
     below = {name for name in its["modules"] if packages([name]) & (OURS - {"bms_provider"})}
     declarations = {name for name in below if name.startswith("bms.records")}
     assert below <= LIGHT | declarations | {"bms", "bms.endpoints"}
-    assert its["seconds"] < 0.3  # CPU time, so that a busy machine does not count
+    assert its["share"] < 0.2  # of the CPU time that the imports of Airflow take
 
 
 def test_a_dag_file_with_forbidden_effects_is_detected(loaded: Loaded) -> None:
