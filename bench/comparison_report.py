@@ -1,15 +1,25 @@
-"""Report of a comparison: tables of medians, and ratios within a round."""
+"""Report of a comparison as a CSV file: medians of each load, and ratios within a round.
 
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date
+Ours, the ceilings and dlt (tuned and on Arrow) keep 16 requests in flight; the others send one after another, by design. The ceiling
+splits responses into JSON values and COPYs them undecoded, merges once, and does nothing else; the fastest of three variants counts,
+and for further loads one that compares. It reads contacts once; ours reads them twice, and assigned contacts once more, for
+agreement; peers read them once. Only ours stores versions and raw responses, and quarantines invalid rows; dlt and pandas store
+amounts in double precision here. `s` is from the process's start to its exit, `s in the load` without imports; bytecode is compiled.
+CPU seconds are of the loading processes, imports included; memory is VmHWM of the largest process; requests are counted for ours. Rows, sums of ids and amounts,
+and lengths of names are equal after every load. Ratios are to the ceiling of the same round: on a busy machine the ratio of CPU
+seconds is worth more. Where the sandbox used more than 70 % of a core the row is void: the sandbox itself was measured.
+"""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from tests.support.published import stamp
+from tests.support.published import STAMP, stamp
 
-OURS, CEILING, COMPARE = "bms-airflow", "ceiling", "comparing ceiling"
+OURS, CEILING, COMPARE = "bms-airflow", "ceiling", "ceiling: fetch, split, compare"
 FIRST, AGAIN, CHANGED = "first load", "nothing changed", "5 % changed"
 REQUIREMENTS = Path(__file__).parent / "peers" / "requirements"
 VOID = 0.7
@@ -85,6 +95,19 @@ class Size(NamedTuple):
 Found = list[Measure]
 
 
+COLUMNS = (
+    ("s", lambda each: each.process, "{:.1f}"),
+    ("s in the load", lambda each: each.seconds, "{:.1f}"),
+    ("CPU s", lambda each: each.cpu, "{:.1f}"),
+    ("PostgreSQL's CPU s", lambda each: each.server_cpu, "{:.1f}"),
+    ("WAL MB", lambda each: each.wal / 1e6, "{:.0f}"),
+    ("peak MB", lambda each: each.peak / 1e6, "{:.0f}"),
+    ("requests", lambda each: each.requests, "{:.0f}"),
+    ("sandbox's CPU", lambda each: each.sandbox, "{:.0%}"),
+)
+STAMPED = ("command", "commit", "changed", "day")
+
+
 def write(
     into: Path,
     name: str,
@@ -93,83 +116,36 @@ def write(
     size: Size,
     failed: Mapping[tuple[str, str], str],
 ) -> str:
-    """Write `<name>.md`; return the text."""
+    """Write `<name>.csv`; return the text."""
     into.mkdir(parents=True, exist_ok=True)
-    content = text(found, peers, size, failed, NOTES if name == "comparison" else LINK)
-    (into / f"{name}.md").write_text(content)
-    return content
+    made = STAMP.match(stamp())
+    assert made is not None
+    load = f"{max(each.load for each in found):.1f}"
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(["case", "load", "by", *(name for name, _, _ in COLUMNS), "runs", "ratio", "ratio of CPU", "note", *STAMPED, "load average"])  # fmt: skip
+    for case in dict.fromkeys(each.case for each in found):
+        some = [each for each in found if each.case == case]
+        for row in medians(some, peers):
+            rows.writerow([f"{size.rows(case):,} {case.name}", *row, *made.group(*STAMPED), load])
+    for (who, work), why in failed.items():
+        rows.writerow([work, "", who, *[""] * (len(COLUMNS) + 3), f"failed: {why}", *made.group(*STAMPED), load])  # fmt: skip
+    (into / f"{name}.csv").write_text(text.getvalue())
+    return text.getvalue()
 
 
-def text(
-    found: Found,
-    peers: Sequence[Peer],
-    size: Size,
-    failed: Mapping[tuple[str, str], str],
-    notes: str,
-) -> str:
-    """Return everything that was measured as Markdown."""
-    loads = [each.load for each in found]
-    made = (
-        f"{stamp()} {max(each.round for each in found)} round(s), {size.minutes:.0f} minutes; load average at the "
-        f"starts {min(loads):.1f} to {max(loads):.1f}."
-    )
-    if max(loads) > 2 * (os.cpu_count() or 1):
-        made += BUSY
-    heading = f"# Loads compared with their ceilings and peers, {date.today():%Y-%m-%d}"  # noqa: DTZ011 - a heading
-    parts = [heading, made, notes]
-    parts += [f"{who}, {work}, failed: {why}" for (who, work), why in failed.items()]
-    cases = {
-        case: [each for each in found if each.case == case]
-        for case in dict.fromkeys(each.case for each in found)
-    }
-    named = ((f"{size.rows(case):,} {case.name}", some) for case, some in cases.items())
-    return "\n\n".join([*parts, table(named, peers)]) + "\n"
-
-
-BUSY = (
-    " **The machine was busy with other work:** seconds are too long, and a ratio of loads that did "
-    "not run in the same minute is worth little."
-)
-NOTES = """\
-Ours, the ceilings and dlt (tuned and on Arrow) keep 16 requests in flight; the others send one after another, by design. The ceiling
-splits responses into JSON values and COPYs them undecoded, merges once, and does nothing else; the fastest of three variants counts,
-and for further loads one that compares. It reads contacts once; ours reads them twice, and assigned contacts once more, for
-agreement; peers read them once. Only ours stores versions and raw responses, and quarantines invalid rows; dlt and pandas store
-amounts in double precision here. `s` is from the process's start to its exit, bytecode compiled. CPU seconds are of the loading
-processes, imports included; memory is VmHWM of the largest process. Rows, sums of ids and amounts, and lengths of names were equal
-after every load. Figures are medians, ratios those of seconds to the ceiling of the same round. Where the sandbox used more than
-70 % of a core the row is *void*: the sandbox itself was measured."""
-LINK = "[What is measured, and how](comparison.md)."
-COLUMNS = (
-    ("s", lambda each: each.process, "{:.1f}"),
-    ("CPU s", lambda each: each.cpu, "{:.1f}"),
-    ("PostgreSQL's CPU s", lambda each: each.server_cpu, "{:.1f}"),
-    ("WAL MB", lambda each: each.wal / 1e6, "{:.0f}"),
-    ("peak MB", lambda each: each.peak / 1e6, "{:.0f}"),
-)
-
-
-def table(cases: Iterable[tuple[str, Found]], peers: Sequence[Peer]) -> str:
-    """Return the measures of each case by name: medians, and ratios to the ceiling."""
-    heads = ["load", "by", *(name for name, _, _ in COLUMNS), "ratio"]
-    lines = [f"| {' | '.join(heads)} |", "| --- | --- |" + " ---: |" * (len(heads) - 2)]
-    for name, found in cases:
-        lines += [f"| **{name}** |{' |' * (len(heads) - 1)}", *_rows(found, peers)]
-    return "\n".join(lines)
-
-
-def _rows(found: Found, peers: Sequence[Peer]) -> Iterator[str]:
-    """Yield the lines of a case; the ceiling of a load without changes is also that of a changed one."""
+def medians(found: Found, peers: Sequence[Peer]) -> Iterator[list[str]]:
+    """Yield the loads of one case: medians, number of runs, and ratios to the ceiling."""
     bases = {(each.what, each.round): each for each in found if each.who in (CEILING, COMPARE)}
     for what in (FIRST, AGAIN, CHANGED):
         for who in (CEILING, COMPARE, OURS, *(peer.name for peer in peers)):
             some = [each for each in found if (each.who, each.what) == (who, what)]
-            if not some or (who, what) == (COMPARE, CHANGED):
+            if not some:
                 continue
+            pairs = [(each, bases[each.what, each.round]) for each in some]
             cells = [form.format(median(map(value, some))) for _, value, form in COLUMNS]
-            base = [bases[each.what, each.round].process for each in some]
-            ratio = median(one.process / other for one, other in zip(some, base, strict=True))
-            cells.append(f"{ratio:.2f}")
-            if max(each.sandbox for each in some) > VOID:
-                cells[-1] += ", void"
-            yield f"| {what} | {who} | {' | '.join(cells)} |"
+            cells.append(f"{len(some)}")
+            cells.append(f"{median(one.process / other.process for one, other in pairs):.2f}")
+            cells.append(f"{median(one.cpu / other.cpu for one, other in pairs):.2f}")
+            void = max(each.sandbox for each in some) > VOID
+            yield [what, who, *cells, "void" * void]

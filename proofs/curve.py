@@ -92,8 +92,8 @@ def churns(readings: int) -> str:
 
 # Late changes of invoices
 
-OPEN: Final = f"{lookback.NEVER_PAID:.0%} of invoices never paid"
-PAID: Final = "every invoice paid in the end"
+OPEN: Final = f"{lookback.NEVER_PAID:.0%} never paid"
+PAID: Final = "every invoice paid"
 
 
 def late_changes(budgets: Sequence[int], windows: Sequence[int]) -> str:

@@ -1,5 +1,6 @@
 """Every published figure names its command, day and commit; pages and scripts agree."""
 
+import csv
 import re
 import subprocess
 from pathlib import Path
@@ -13,6 +14,7 @@ pytestmark = pytest.mark.bookkeeping
 
 PROJECT = Path(__file__).parents[2]
 PAGES = sorted(PROJECT.glob("*/results/*.md"))
+DATA = sorted(PROJECT.glob("bench/results/*.csv"))
 PROOF = (PROJECT / "docs/proof.md").read_text()
 HEADER = re.compile(r"^\|(.+)\|\n\|[-:| ]+\|$", re.MULTILINE)
 CURVES = re.findall(r"<!-- curve (\w+) -->\n(.*?)<!-- /curve \w+ -->", PROOF, re.DOTALL)
@@ -58,6 +60,18 @@ def test_every_figure_of_the_proofs_names_its_command_and_commit() -> None:
         assert re.match(r"\d{4}-\d\d-\d\d, commit [0-9a-f]{7,}", taken), what
 
 
+@pytest.mark.parametrize("file", DATA, ids=lambda file: file.name)
+def test_a_file_of_loads_names_its_command_and_day_and_has_the_columns_of_its_script(
+    file: Path,
+) -> None:
+    loads = list(csv.DictReader(file.read_text().splitlines()))
+    assert loads
+    assert {each["command"].split()[2] for each in loads} == {"bench.comparison"}
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", each["day"]) for each in loads)
+    source = (PROJECT / "bench/comparison_report.py").read_text()
+    assert [column for column in loads[0] if f'"{column}"' not in source] == []
+
+
 def test_every_named_commit_is_in_the_history() -> None:
     try:
         if published.git("rev-parse", "--is-shallow-repository") != "false\n":
@@ -66,6 +80,9 @@ def test_every_named_commit_is_in_the_history() -> None:
         pytest.skip("this is no checkout")
     texts = [page.read_text() for page in PAGES] + [PROOF]
     named = {found["commit"] for text in texts for found in STAMP.finditer(text)}
+    named |= {
+        each["commit"] for file in DATA for each in csv.DictReader(file.read_text().splitlines())
+    }
     named |= set(re.findall(r"\d, commit ([0-9a-f]{7,})", PROOF))
     for commit in named:
         known = ["git", "merge-base", "--is-ancestor", commit, "HEAD"]
