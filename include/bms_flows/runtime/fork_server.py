@@ -21,8 +21,11 @@ from pathlib import Path
 from threading import BoundedSemaphore, Lock
 from typing import Final
 
+BEGUN: Final = b"."
 DONE: Final = b"+"
 FAILED: Final = b"!"
+START_S: Final = 120.0
+"""Seconds in which the server must import the function; on a busy machine that takes longer than a call."""
 GRACE_S: Final = 2.0
 """Seconds after the child's own limit in which its end must arrive."""
 
@@ -72,8 +75,7 @@ class ForkServer:
             with ours:
                 with theirs:
                     self._send(theirs)
-                ours.settimeout(self.limits.wall_s + GRACE_S)
-                response = _exchange(ours, request)
+                response = _exchange(ours, request, self.limits.wall_s + GRACE_S)
         finally:
             self._free.release()
         if response[:1] == FAILED:
@@ -121,9 +123,16 @@ class ForkServer:
                 socket.send_fds(self._started(), [DONE], [connection.fileno()])
 
 
-def _exchange(connection: socket.socket, request: bytes) -> bytes:
-    """Send the request and return what arrives until the end; nothing of a child that ended early."""
+def _exchange(connection: socket.socket, request: bytes, wall_s: float) -> bytes:
+    """Send the request and return what arrives until the end; nothing of a child that ended early.
+
+    The `wall_s` seconds count from the child's begin.
+    """
     try:
+        connection.settimeout(START_S)
+        if connection.recv(1) != BEGUN:
+            return b""
+        connection.settimeout(wall_s)
         connection.sendall(request)
         connection.shutdown(socket.SHUT_WR)
         return b"".join(iter(lambda: connection.recv(1 << 20), b""))
@@ -157,6 +166,7 @@ def _serve(function: Callable[[bytes], bytes], memory: int, cpu_s: int, wall_s: 
 def _answer(function: Callable[[bytes], bytes], connection: socket.socket) -> None:
     with suppress(OSError, MemoryError), connection:
         try:
+            connection.sendall(BEGUN)
             request = b"".join(iter(lambda: connection.recv(1 << 20), b""))
             response = DONE + function(request)
         except MemoryError:

@@ -16,6 +16,9 @@ from bms_flows.runtime.fork_server import (
     ServerBusy,
 )
 
+if "SLOW_IMPORT" in os.environ:
+    time.sleep(5)
+
 LIMITS = CallLimits(memory=64 << 20, cpu_s=1, wall_s=2, calls=2)
 
 
@@ -48,6 +51,17 @@ def test_a_call_returns_the_response(server: ForkServer) -> None:
     assert server.call(b"abc") == b"cba"
     large = os.urandom(5_000_000)
     assert server.call(large) == large[::-1]
+
+
+def test_the_start_of_the_server_does_not_count_as_time_of_a_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SLOW_IMPORT", "1")
+    server = ForkServer(f"{__name__}:act", LIMITS)
+    try:
+        assert server.call(b"abc") == b"cba"
+    finally:
+        server.close()
 
 
 @pytest.mark.parametrize("request_", [b"memory", b"cpu", b"sleep", b"die"])
