@@ -5,9 +5,13 @@ import re
 import runpy
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from tests import services
 
 pytestmark = pytest.mark.bookkeeping
 
@@ -63,19 +67,51 @@ def test_a_picture_becomes_an_image_for_each_theme(hooks: dict[str, Any], page: 
     ]
 
 
-@pytest.mark.prove
-def test_the_site_builds_strictly_and_stands_alone(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built strictly."""
+    folder = tmp_path_factory.mktemp("site")
     subprocess.run(  # noqa: S603 - our own configuration
-        [PROJECT / ".venv/bin/mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path],
+        [PROJECT / ".venv/bin/mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
         cwd=PROJECT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         check=True,
     )
-    pages = {file: file.read_text() for file in tmp_path.rglob("*.html")}
+    return folder
+
+
+@pytest.mark.prove
+def test_the_site_builds_strictly_and_stands_alone(site: Path) -> None:
+    pages = {file: file.read_text() for file in site.rglob("*.html")}
     assert len(pages) > 35
     assert {
         file.name: FOREIGN.findall(text) for file, text in pages.items() if FOREIGN.search(text)
     } == {}
-    assert "client_invoice_version" in (tmp_path / "reference/tables.html").read_text()
-    assert "Apache-2.0" in (tmp_path / "licences.html").read_text()
-    assert (tmp_path / "search/search_index.js").exists()
+    assert "client_invoice_version" in (site / "reference/tables.html").read_text()
+    assert "Apache-2.0" in (site / "licences.html").read_text()
+    assert (site / "search/search_index.js").exists()
+
+
+@pytest.mark.prove
+@pytest.mark.services
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_is_accessible(site: Path, scheme: Literal["light", "dark"]) -> None:
+    with services.browser() as browser:
+        page = browser.new_page(color_scheme=scheme)
+        for file in sorted({*site.rglob("*.html")} - {site / "404.html"}):  # needs a server
+            page.goto(file.as_uri())
+            expect(page.locator(".md-search")).to_have_attribute("aria-label", "Search")
+            found = Axe().run(page).response["violations"]
+            assert [(each["id"], each["nodes"][0]["html"]) for each in found] == [], file.name
+
+
+@pytest.mark.prove
+@pytest.mark.services
+@pytest.mark.parametrize("symptom", ["disk full", "duplicate", "missing invoice"])
+def test_the_search_finds_the_runbook_first(site: Path, symptom: str) -> None:
+    with services.browser() as browser:
+        page = browser.new_page()
+        page.goto((site / "index.html").as_uri())
+        page.locator(".md-search__input").fill(symptom)
+        first = page.locator(".md-search-result__link").first
+        expect(first).to_have_attribute("href", re.compile(r"/runbook\.html[?#]"), timeout=30_000)
