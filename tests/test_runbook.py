@@ -37,7 +37,7 @@ def test_every_section_answers_the_four_questions_itself_or_in_its_chapter(group
         for label, answer in (
             ("", section.means),
             ("- **Wait?** ", section.wait),
-            ("- **Do** ", section.do),
+            ("- **Remedy:** ", section.do),
         ):
             own = label in part if label else f"{section.happened}\n" not in part
             assert f"{label}{answer}" in (part if own else head)
