@@ -96,6 +96,14 @@ OPEN: Final = f"{lookback.NEVER_PAID:.0%} never paid"
 PAID: Final = "every invoice paid"
 
 
+FURTHER: Final = {
+    "rotation 30": lookback.ours(rotation=30),
+    "interval up to 16": lookback.ours(longest=16),
+    "look back 60": lookback.ours(lookback_days=60),
+    "gap 6": lookback.ours(gap=6),
+}
+
+
 def late_changes(budgets: Sequence[int], windows: Sequence[int]) -> str:
     """Return recall by requests of the look back and of fixed windows, and draw its picture."""
     mine = [
@@ -103,8 +111,15 @@ def late_changes(budgets: Sequence[int], windows: Sequence[int]) -> str:
         for each in budgets
     ]
     fixed = [lookback.simulate(f"last {each} days", lookback.fixed(each)) for each in windows]
-    default = lookback.simulate("look back, defaults", lookback.ours(), never_paid=0)
-    companies = {OPEN: [*mine, *fixed], PAID: [default]}
+    further = [lookback.simulate(f"look back, {name}", plan) for name, plan in FURTHER.items()]
+    paid = [
+        lookback.simulate(f"look back, {name}", plan, never_paid=0)
+        for name, plan in {
+            "defaults": lookback.ours(),
+            "rotation 30": FURTHER["rotation 30"],
+        }.items()
+    ]
+    companies = {OPEN: [*mine, *fixed, *further], PAID: paid}
 
     def points(outcomes: Sequence[lookback.Outcome], runs: int) -> list[tuple[float, float]]:
         return [(each.requests_per_run, each.seen[runs]) for each in outcomes]

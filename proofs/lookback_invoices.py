@@ -1,7 +1,5 @@
 """Simulation of the look-back over months of daily runs, compared with fixed windows.
 
-    python -m proofs.lookback_invoices
-
 The company has 1,000 invoices on each working day for five years, 2 % of them never paid; the others
 are paid after 20 to 75 days, most around 45. Daily runs continue while 1,000 more changes hit old
 invoices, at ages spread evenly from 0 to 400 days. A change is seen when a run reads its day.
@@ -10,7 +8,7 @@ none of its old days has an open invoice, and only the rotation reads them.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -18,7 +16,6 @@ from bms_flows.invoices import lookback
 from bms_flows.invoices.lookback import DayState, join_windows, plan_lookback
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
-from proofs.page import command, heading, show
 
 START = date(2026, 9, 1)
 HISTORY = 5 * 365
@@ -27,7 +24,7 @@ PER_DAY = 1000
 NEVER_PAID = 0.02
 CHANGES = 1000
 OLDEST = 400
-SEEN_AFTER = (1, 7, 32)
+SEEN_AFTER = (7, 32)
 
 Plan = Callable[["Company", date], list[Window]]
 
@@ -80,8 +77,6 @@ class Outcome:
     name: str
     days_per_run: float
     requests_per_run: float
-    most_days: int
-    over_budget: int
     seen: dict[int, float]
 
 
@@ -134,11 +129,10 @@ def _run(
 def simulate(name: str, plan: Plan, *, never_paid: float = NEVER_PAID, seed: int = 1) -> Outcome:
     """Run daily for two months and see which changes are seen how soon."""
     company = Company(seed, never_paid)
-    over_budget.clear()
     settled(company, plan)
     happened = changes(company, seed + 1)
     delays: dict[int, int] = {}
-    days = requests = most = 0
+    days = requests = 0
     for n in range(RUNS):
         today = START + n * DAY
         waiting: dict[date, list[int]] = {}
@@ -146,7 +140,7 @@ def simulate(name: str, plan: Plan, *, never_paid: float = NEVER_PAID, seed: int
             if change.on <= today and number not in delays:
                 waiting.setdefault(change.day, []).append(number)
         read, asked = _run(company, today, plan, waiting)
-        days, requests, most = days + len(read), requests + asked, max(most, len(read))
+        days, requests = days + len(read), requests + asked
         for day in read & waiting.keys():
             for number in waiting[day]:
                 delays[number] = (today - happened[number].on).days + 1
@@ -154,26 +148,13 @@ def simulate(name: str, plan: Plan, *, never_paid: float = NEVER_PAID, seed: int
     def within(runs: int) -> float:
         return sum(delay <= runs for delay in delays.values()) / len(happened)
 
-    return Outcome(
-        name,
-        days / RUNS,
-        requests / RUNS,
-        most,
-        sum(over_budget) // RUNS,
-        {runs: within(runs) for runs in SEEN_AFTER},
-    )
-
-
-over_budget: list[int] = []
+    seen = {runs: within(runs) for runs in SEEN_AFTER}
+    return Outcome(name, days / RUNS, requests / RUNS, seen)
 
 
 def fixed(days: int) -> Plan:
     """Return a fixed window: the last days of every run."""
-
-    def plan(_company: Company, today: date) -> list[Window]:
-        return [Window(today - days * DAY, today - DAY)]
-
-    return plan
+    return lambda _, today: [Window(today - days * DAY, today - DAY)]
 
 
 def ours(longest: int = lookback.LONGEST_INTERVAL, **given: int) -> Plan:
@@ -191,45 +172,6 @@ def ours(longest: int = lookback.LONGEST_INTERVAL, **given: int) -> Plan:
         asked = Window(today - DAY, today - DAY)
         stored = [looked for looked in company.looked.values() if looked.day < today]
         found = plan_lookback(asked, stored, today=today, **options)
-        if today >= START:
-            over_budget.append(found.over_budget)
         return join_windows(found.windows, 0)
 
     return plan
-
-
-def report(outcomes: Sequence[Outcome]) -> None:
-    """Print the outcomes as a table."""
-    head = ["policy", "days a run", "most days", "requests a run", "due days left out"]
-    head += [f"seen after {runs} run{'s' * (runs > 1)}" for runs in SEEN_AFTER]
-    show(head, (
-        [each.name, f"{each.days_per_run:.0f}", each.most_days, f"{each.requests_per_run:.0f}",
-         each.over_budget, *(f"{100 * share:.0f} %" for share in each.seen.values())]
-        for each in outcomes
-    ))  # fmt: skip
-
-
-def main() -> None:
-    """Print the tables."""
-    policies: dict[str, Plan] = {
-        "defaults": ours(),
-        "budget 60": ours(budget=60),
-        "budget 240": ours(budget=240),
-        "rotation 30": ours(rotation=30),
-        "interval up to 16": ours(longest=16),
-        "look back 60": ours(lookback_days=60),
-        "gap 6": ours(gap=6),
-        "fixed 7": fixed(7),
-        "fixed 30": fixed(30),
-        "fixed 90": fixed(90),
-    }
-    heading("The look-back compared with fixed windows")
-    print("## 2 % of the invoices are never paid", end="\n\n")
-    report([simulate(name, plan) for name, plan in policies.items()])
-    print("## Every invoice is paid in the end", end="\n\n")
-    chosen = ("defaults", "rotation 30", "fixed 7", "fixed 30", "fixed 90")
-    report([simulate(name, policies[name], never_paid=0) for name in chosen])
-
-
-if __name__ == "__main__":
-    command(main)

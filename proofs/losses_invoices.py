@@ -1,65 +1,86 @@
 """Losses and clean years of simulated companies, loaded by the flow and judged by its checks.
 
-    python -m proofs.losses_invoices [--only clean losses] [--loss NAME ...] [--company NAME ...]
+    python -m proofs.losses_invoices [--only clean losses numbers] [--loss NAME ...] [--company NAME ...]
 
 Each night reads the last 35 days over HTTP and publishes into PostgreSQL, as the flow does. A loss
 begins after a year of history and stays; it is found in the first night that holds days. A held clean
-night is accepted at once, as an operator would.
+night is accepted at once, as an operator would. `numbers`: a day near the end of 150 days loses
+invoices; the table shows how many of their numbers are found.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time
+from pathlib import Path
 
-from sqlalchemy import Connection
+from sqlalchemy import Engine, text
 
 from bms_flows.invoices import run
 from bms_flows.runtime.windows import Window
 from bms_warehouse.database import connect
-from proofs.companies import DAY, LOSSES, PROFILES, CompanyProfile, Loss, Row, SimulatedCompany
+from proofs import companies
+from proofs.companies import DAY, LOSSES, NUMBER_LOSSES, PROFILES, CompanyProfile, Loss
 from proofs.page import command, heading, show
-from tests.bms_flows.invoices.listed import Company, ListedInvoices, serving
+from tests.bms_flows.invoices.listed import Company, ListedInvoices, Row, serving
 from tests.support.warehouse_server import WarehouseServer, warehouse_server
 
 HISTORY_FROM, FIRST_NIGHT = date(2022, 1, 3), date(2023, 1, 9)
 WARM_UP, MOST_NIGHTS, STARTS = 21, 20, (0, 9, 17)
+LAST_DAY = FIRST_NIGHT + (WARM_UP + MOST_NIGHTS + 40) * DAY
 YEARS = {"August closure": 3, "price rise": 3, "takeover": 3, "import": 3}
 OTHER_YEARS = 4
+COMPANIES = tuple(each.name for each in PROFILES)
+
+
+def set_today(day: date) -> None:
+    """Let loads run on the morning after a day, whatever the database's time is."""
+    morning = datetime.combine(day + DAY, time(4), UTC)
+    setattr(run, "clock", lambda _: morning)  # noqa: B010 - mypy allows no assignment
 
 
 class Nights:
     """Nightly loads of a simulated company."""
 
-    def __init__(self, company: Company, truth: SimulatedCompany) -> None:
-        self.company, self.truth = company, truth
+    def __init__(
+        self,
+        warehouse: str,
+        folder: Path,
+        service: ListedInvoices,
+        profile: CompanyProfile,
+        last: date = LAST_DAY,
+        number: int = 0,
+    ) -> None:
+        """Take a company's warehouse, whose latest run has this `number`."""
+        self.truth = companies.SimulatedCompany(profile, HISTORY_FROM, last)
+        self.company = Company(connect(warehouse), folder / profile.name, service, number=number)
         self.loss: Loss | None = None
         self.night = 0
         self.today = FIRST_NIGHT
-        company.service.listed = self._listed  # type: ignore[method-assign]
-        setattr(run, "clock", self._clock)  # noqa: B010 - mypy allows no assignment
+        service.listed = self._listed  # type: ignore[method-assign]
 
     def _listed(self, window: Window) -> list[Row]:
         rows = self.truth.listed(self.today, window.start, window.end)
         return self.loss(rows, self.night, self.today) if self.loss and rows else rows
 
-    def _clock(self, _: Connection) -> datetime:
-        """Return the morning after the newest day instead of the database's time."""
-        return datetime.combine(self.today + DAY, time(4), UTC)
+    def start(self) -> None:
+        """Load a year of history."""
+        self.load(FIRST_NIGHT - DAY, HISTORY_FROM)
+        self.company.accept()
 
     def load(self, day: date, start: date | None = None) -> str:
         """Load up to a day; return the text of what is held, empty if nothing is."""
         self.today = day
+        set_today(day)
         return self.company.held(start or day - 34 * DAY, day)
 
-    def clean(self, first: date, count: int) -> Counter[str]:
-        """Load clean nights and accept what is held; return the held nights by month and check."""
+    def clean(self, count: int) -> Counter[str]:
+        """Load clean nights and accept what is held; return the held nights by day and checks."""
         held: Counter[str] = Counter()
-        for n in range(count):
-            if message := self.load(first + n * DAY):
-                codes = {
-                    line[2:].partition(" ")[0] for line in message.splitlines() if line[:2] == "- "
-                }
-                held[f"{first + n * DAY}: {', '.join(sorted(codes))}"] += 1
+        for day in (FIRST_NIGHT + n * DAY for n in range(count)):
+            if message := self.load(day):
+                lines = (line for line in message.splitlines() if line.startswith("- "))
+                codes = {line[2:].partition(" ")[0] for line in lines}
+                held[f"{day}: {', '.join(sorted(codes))}"] += 1
                 self.company.accept()
         return held
 
@@ -72,15 +93,6 @@ class Nights:
         return None
 
 
-def started(server: WarehouseServer, service: ListedInvoices, truth: SimulatedCompany) -> Nights:
-    """Return the nights of a company whose warehouse has a year of history."""
-    company = Company(connect(server.warehouse()), server.folder / truth.profile.name, service)
-    nights = Nights(company, truth)
-    nights.load(FIRST_NIGHT - DAY, HISTORY_FROM)
-    company.accept()
-    return nights
-
-
 def clean_years(
     server: WarehouseServer, service: ListedInvoices, names: Sequence[str]
 ) -> Iterator[Sequence[object]]:
@@ -89,8 +101,9 @@ def clean_years(
     for profile in (each for each in PROFILES if each.name in names):
         count = YEARS.get(profile.name, OTHER_YEARS)
         last = FIRST_NIGHT + count * 365 * DAY
-        nights = started(server, service, SimulatedCompany(profile, HISTORY_FROM, last))
-        held = nights.clean(FIRST_NIGHT, count * 365)
+        nights = Nights(server.warehouse(), server.folder, service, profile, last)
+        nights.start()
+        held = nights.clean(count * 365)
         years, total = years + count, total + held.total()
         nights.company.warehouse.dispose()
         yield profile.name, count, held.total(), "; ".join(held)
@@ -104,13 +117,10 @@ def cell(
     found = []
     for start in STARTS:
         copy = server.warehouse(base)
-        last = FIRST_NIGHT + (WARM_UP + MOST_NIGHTS + 40) * DAY
-        truth = SimulatedCompany(profile, HISTORY_FROM, last)
-        company = Company(connect(copy), server.folder / profile.name, service, number=1000)
-        nights = Nights(company, truth)
+        nights = Nights(copy, server.folder, service, profile, number=1000)
         night = nights.nights_until_held(LOSSES[loss], FIRST_NIGHT + (WARM_UP + start) * DAY)
         found.append(night or MOST_NIGHTS + 1)
-        company.warehouse.dispose()
+        nights.company.warehouse.dispose()
         server.drop(copy)
     texts = [str(night) if night <= MOST_NIGHTS else "none" for night in sorted(found)]
     return texts[0] if len({*texts}) == 1 else f"{texts[1]} ({texts[-1]})"
@@ -120,28 +130,65 @@ def losses(
     server: WarehouseServer, service: ListedInvoices, names: Sequence[str]
 ) -> Iterator[Sequence[object]]:
     """Yield in which night each loss is found."""
-    bases = {}
-    for profile in PROFILES:
-        last = FIRST_NIGHT + (WARM_UP + MOST_NIGHTS + 40) * DAY
-        nights = started(server, service, SimulatedCompany(profile, HISTORY_FROM, last))
-        nights.clean(FIRST_NIGHT, WARM_UP)
-        url = nights.company.warehouse.url.render_as_string(hide_password=False)
-        bases[profile] = url
+    bases = {profile: server.warehouse() for profile in PROFILES}
+    for profile, base in bases.items():
+        nights = Nights(base, server.folder, service, profile)
+        nights.start()
+        nights.clean(WARM_UP)
         nights.company.warehouse.dispose()
     for name in names:
         yield name, *(cell(server, service, profile, base, name) for profile, base in bases.items())
 
 
-COMPANIES = tuple(each.name for each in PROFILES)
+def usual_holes(warehouse: Engine) -> str:
+    """Return the usual holes per number of the latest load's series."""
+    with warehouse.connect() as connection:
+        latest = text("select details->'numbers' from bms.step_run order by id desc limit 1")
+        shares = [each["usual_share"] for each in connection.scalar(latest)]
+    return ", ".join(f"{share:.1%}" for share in shares) or "no series"
+
+
+def missing(warehouse: Engine) -> set[str]:
+    """Return the missing numbers that the flow stores."""
+    with warehouse.connect() as connection:
+        stored = text("select reference_number from bms.client_invoice_missing_number")
+        return {*connection.scalars(stored)}
+
+
+def lost_and_reported(company: Company, dialect: str, loss: str) -> tuple[set[str], set[str]]:
+    """Load a dialect with a loss; return the lost numbers, and the numbers that the flow reports."""
+    rows = companies.numbered(dialect)
+    lost = companies.lost_rows(rows, loss)
+    company.service.rows, company.service.lost = rows, {row["id_invoice"] for row in lost}
+    set_today(companies.NUMBERS_TO)
+    if company.held(companies.NUMBERS_FROM, companies.NUMBERS_TO):
+        company.accept()
+    return {row["reference_number"] for row in lost}, missing(company.warehouse)
+
+
+def numbers(server: WarehouseServer) -> Iterator[Sequence[object]]:
+    """Yield the lost and found numbers of each dialect."""
+    with serving() as service:
+        for name in companies.DIALECTS:
+            cells: list[str] = []
+            for loss in NUMBER_LOSSES:
+                warehouse = connect(server.warehouse())
+                company = Company(warehouse, server.folder / name.replace("/", "-"), service)
+                lost, reported = lost_and_reported(company, name, loss)
+                cells = cells or [usual_holes(warehouse)]
+                wrong = f", {len(reported - lost)} wrong" if reported - lost else ""
+                cells.append(f"{len(lost & reported)}/{len(lost)}{wrong}")
+                warehouse.dispose()
+            yield name, *cells
 
 
 def main(
     *,
-    only: Sequence[str] = ("losses", "clean"),
+    only: Sequence[str] = ("losses", "clean", "numbers"),
     loss: Sequence[str] = tuple(LOSSES),
     company: Sequence[str] = COMPANIES,
 ) -> None:
-    """Print both tables; `company` limits the clean years."""
+    """Print the tables; `company` limits the clean years."""
     heading("Losses in responses of invoices")
     with warehouse_server() as server, serving() as service:
         if "losses" in only:
@@ -155,6 +202,8 @@ def main(
         if "clean" in only:
             head = ("company", "years", "held nights", "which")
             show(head, clean_years(server, service, company))
+        if "numbers" in only:
+            show(["numbers", "usual holes", *NUMBER_LOSSES], numbers(server))
 
 
 if __name__ == "__main__":

@@ -13,20 +13,24 @@ from tests.support.published import stamp
 def command(main: Callable[..., bool | None]) -> NoReturn:
     """Run `main` with an option for each of its keywords; exit with 1 if it returns False.
 
-    The default of a keyword gives the option's type; a tuple holds the names to choose from.
+    The default of a keyword gives the option's type; a tuple holds the names to choose from,
+    or numbers that others may replace.
     """
     options = argparse.ArgumentParser(
         description=sys.modules[main.__module__].__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     for name, each in inspect.signature(main).parameters.items():
-        match each.default:
+        option, default = f"--{name.replace('_', '-')}", each.default
+        match default:
             case False:
-                options.add_argument(f"--{name}", action="store_true")
+                options.add_argument(option, action="store_true")
+            case (int(), *_):
+                options.add_argument(option, nargs="*", type=int, default=default)
             case tuple() as names:
-                options.add_argument(f"--{name}", nargs="+", choices=names, default=names)
-            case default:
-                options.add_argument(f"--{name}", type=type(default), default=default)
+                options.add_argument(option, nargs="+", choices=names, default=names)
+            case _:
+                options.add_argument(option, type=type(default), default=default)
     logging.disable(logging.WARNING)  # simulated faults need no log
     sys.exit(main(**vars(options.parse_args())) is False)
 

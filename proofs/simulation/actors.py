@@ -1,7 +1,7 @@
 """HR users and operators during a simulated onboarding: they type records, decide, drop again, restore."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from dataclasses import replace as plain
@@ -22,15 +22,15 @@ from proofs.simulation.clock import now
 from proofs.simulation.ledger import IDENTITY, MemoryLedger
 from proofs.simulation.service import SimulatedService, person
 
-FORMS: Final = {
-    "same": 4,
-    "other_number": 2,
-    "other_form": 2,
-    "no_number": 1,
-    "namesake": 2,
-    "mistyped": 1,
+FORMS: Final[Mapping[str, tuple[int, Callable[[int, int], dict[str, Any]]]]] = {
+    "same": (4, lambda _n, _: {}),
+    "other_number": (2, lambda n, stranger: {"payroll_number": f"9{n:05}{stranger}"}),
+    "other_form": (2, lambda n, _: {"payroll_number": f"{n:08}"}),
+    "no_number": (1, lambda _n, _: {"payroll_number": None}),
+    "namesake": (2, lambda n, stranger: {"payroll_number": f"8{n:05}{stranger}"}),
+    "mistyped": (1, lambda _n, stranger: {"last_name": f"Autre{stranger}"}),
 }
-"""Forms in which an HR user types a row's record; the last two are records of other persons."""
+"""Forms in which an HR user types a row's record, by frequency; the last two are of other persons."""
 RESTORED: Final = "restored"
 STRANGER: Final = 1000
 """From this number on no person is in a dropped file."""
@@ -57,21 +57,9 @@ class Actors:
     def type_in(self) -> None:
         """Type one record into the service by hand."""
         n = self.random.choice(self.people)
-        [form] = self.random.choices(list(FORMS), list(FORMS.values()))
-        given: dict[str, Any] = {}
-        who = n
-        if form == "other_number":
-            given = {"payroll_number": f"9{n:05}{self.strangers}"}
-        elif form == "other_form":
-            given = {"payroll_number": f"{n:08}"}
-        elif form == "no_number":
-            given = {"payroll_number": None}
-        elif form == "namesake":
-            given = {"payroll_number": f"8{n:05}{self.strangers}"}
-        elif form == "mistyped":
-            given = {"last_name": f"Autre{self.strangers}"}
-        if form in ("namesake", "mistyped"):
-            who = STRANGER + self.strangers
+        [form] = self.random.choices(list(FORMS), [share for share, _ in FORMS.values()])
+        given = FORMS[form][1](n, self.strangers)
+        who = STRANGER + self.strangers if form in ("namesake", "mistyped") else n
         self.strangers += 1
         self.service.type_in(person(n, **given), who)
         self._note(f"typed {form}")
@@ -162,26 +150,21 @@ class Actors:
                 if r.who == who and not await self.ledger.owners([r.known.remote_id])
             ]
             if own:
-                known = own[0].known
-                await self.ledger.change(
-                    [entry.id],
-                    partial(_choose, known),
-                )
-                self._note("chose a record")
+                adopt = partial(decisions.adopt_candidate, record=own[0].known)
+                await self._decide(entry, "chose a record", adopt)
             elif self.happens(0.7):
-                await self.ledger.change(
-                    [entry.id], lambda e, _: decisions.retry_after_review(e, who="ada", run="r")
-                )
-                self._note("decided create")
+                retry = partial(decisions.retry_after_review, run="r")
+                await self._decide(entry, "decided create", retry)
             else:
-                await self.ledger.change(
-                    [entry.id], lambda e, _: decisions.give_up(e, who="ada", run="r")
-                )
-                self._note("gave up")
+                await self._decide(entry, "gave up", partial(decisions.give_up, run="r"))
         return bool(waiting)
 
+    async def _decide(self, entry: Entry, act: str, decision: Callable[..., Transition]) -> None:
+        await self.ledger.change([entry.id], lambda e, _: decision(e, who="ada"))
+        self._note(act)
+
     def back_up(self) -> None:
-        """Leave the ledger unchanged."""
+        """Store a copy of the ledger."""
         self.backup = copy(self.ledger.rows)
 
     def restore_ledger(self) -> None:
@@ -211,7 +194,3 @@ class Actors:
 
     def _note(self, act: str) -> None:
         self.acts.append((now(), act))
-
-
-def _choose(known: ServiceRecord, entry: Entry, _: datetime) -> Transition:
-    return decisions.adopt_candidate(entry, who="ada", record=known)

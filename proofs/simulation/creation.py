@@ -111,10 +111,9 @@ async def _run(random: Random, recorder: Recorder, lag: float) -> list[str]:
 async def _between(actors: Actors, settings: OnboardingSettings) -> None:
     """Let HR users and operators act while no worker is alive."""
     random = actors.random
-    if actors.happens(0.3):
-        actors.type_in()
-    if actors.happens(0.3):
-        actors.edit()
+    for act in (actors.type_in, actors.edit):
+        if actors.happens(0.3):
+            act()
     if actors.happens(0.5):
         await actors.decide()
     if actors.happens(0.3):
@@ -138,11 +137,7 @@ async def _decided(actors: Actors, settings: OnboardingSettings) -> bool:
     return False
 
 
-async def _workers(
-    actors: Actors,
-    settings: OnboardingSettings,
-    recorder: Recorder,
-) -> None:
+async def _workers(actors: Actors, settings: OnboardingSettings, recorder: Recorder) -> None:
     """Let workers begin one after the other, each at whatever moment; wait for their ends."""
     random, ledger, service = actors.random, actors.ledger, actors.service
     tasks = []
@@ -159,14 +154,9 @@ async def _workers(
         work = applier(process, settings).apply(list(ledger.rows))
         tasks.append(asyncio.create_task(work))
         await asyncio.sleep(random.choice((0, random.uniform(0, 200))))
-        if actors.happens(0.2):
-            actors.type_in()
-        if actors.happens(0.2):
-            actors.edit()
-        if actors.happens(0.2):
-            actors.delete()
-        if actors.happens(0.2):
-            actors.step_clock()
+        for act in (actors.type_in, actors.edit, actors.delete, actors.step_clock):
+            if actors.happens(0.2):
+                act()
         if actors.happens(0.2):
             await actors.decide()
     for task in tasks:
@@ -189,12 +179,18 @@ def _wrong(actors: Actors, settings: OnboardingSettings) -> Iterator[str]:
     yield from hurried(actors.ledger, settings)
 
 
+def _age(actors: Actors, settings: OnboardingSettings) -> timedelta:
+    """Return the largest age of a check of the service when its record appears."""
+    seconds = settings.check_max_age_s + settings.send_within_s + actors.service.latency
+    return timedelta(seconds=seconds)
+
+
 def _unchecked(actors: Actors, settings: OnboardingSettings) -> Iterator[str]:
     """Yield each record that was created although an HR user's had been listed for long enough."""
     records = actors.service.records
-    age = settings.check_max_age_s + settings.send_within_s + actors.service.latency
+    age = _age(actors, settings)
     for record in records:
-        before = record.exists_from - timedelta(seconds=age)
+        before = record.exists_from - age
         typed = (r for r in records if r.typed and r.who == record.who)
         if not record.typed and any(r.listed_from < before for r in typed):
             yield f"person {record.who} was typed in and created all the same"
@@ -213,9 +209,7 @@ def _unseen(actors: Actors, settings: OnboardingSettings) -> Iterator[str]:
     These are a record with the row's key, also one that another row has, and a deleted record.
     """
     ledger, records = actors.ledger, actors.service.records
-    age = timedelta(
-        seconds=settings.check_max_age_s + settings.send_within_s + actors.service.latency
-    )
+    age = _age(actors, settings)
     history = sorted(ledger.history, key=lambda each: each[0], reverse=True)
     decided = {row: at for at, row, what, _ in history if what == "decided_create"}  # the first
     deleted = {r.known.remote_id: r.deleted_from for r in records if r.deleted_from}

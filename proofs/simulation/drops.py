@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
@@ -120,7 +120,8 @@ class World:
             self.recorder.counts["runs killed"] += 1
             self.dying = True
             raise Killed
-        _undisturbed(self._others_act)
+        with _interrupted(None):
+            self._others_act()
 
     def _others_act(self) -> None:
         if self.random.random() < 0.5:  # noqa: PLR2004 - a share
@@ -165,12 +166,9 @@ class World:
             self.dying = False
 
     def _work(self, held: Drop) -> None:
-        archived = _watched(
-            self,
-            lambda: archiving.move_to_archive(
-                UPath(self.inbox), UPath(self.folder / "archive"), held
-            ),
-        )
+        inbox, archive = UPath(self.inbox), UPath(self.folder / "archive")
+        with _interrupted(self.interrupt):
+            archived = archiving.move_to_archive(inbox, archive, held)
         content = archived.read_bytes()
         digest = sha256(content).hexdigest()
         earlier = self.claims.record(held, sha256=digest, archive=str(archived))
@@ -182,22 +180,13 @@ class World:
         self.recorder.note(f"{held.dag_run_id} at drop {held.id}: {len(content)} bytes processed")
 
 
-def _watched(world: World, work: Callable[[], Any]) -> Any:
-    """Do `work` with the world's interruptions before each thing it does to a file."""
+@contextmanager
+def _interrupted(by: Callable[[], None] | None) -> Iterator[None]:
+    """Call `by` before each effect on a file in the block; None: no interruptions."""
     global _before_effect  # noqa: PLW0603 - Python's audit has one hook for the process
-    outer, _before_effect = _before_effect, world.interrupt
+    outer, _before_effect = _before_effect, by
     try:
-        return work()
-    finally:
-        _before_effect = outer
-
-
-def _undisturbed(work: Callable[[], None]) -> None:
-    """Do `work` of others without further interruptions, except for the runs that it starts."""
-    global _before_effect  # noqa: PLW0603 - as above
-    outer, _before_effect = _before_effect, None
-    try:
-        work()
+        yield
     finally:
         _before_effect = outer
 

@@ -116,21 +116,17 @@ class MovingList:
         self.touched.add(key)
 
     def _listed(self) -> list[int]:
-        match self.order:
-            case "none":
-                shuffled = list(self.states)
-                self.random.shuffle(shuffled)
-                return shuffled
-            case "name":
-                return sorted(self.states, key=lambda key: self.states[key][0])
-            case "modified_on":
-                return sorted(self.states, key=lambda key: self.states[key][1])
-            case "modified_on_desc":
-                return sorted(self.states, key=lambda key: -self.states[key][1])
-            case "id_desc":
-                return sorted(self.states, reverse=True)
-            case _:
-                return sorted(self.states)
+        if self.order == "none":
+            shuffled = list(self.states)
+            self.random.shuffle(shuffled)
+            return shuffled
+        fields: dict[str, Callable[[int], float]] = {
+            "id": lambda key: key,
+            "name": lambda key: self.states[key][0],
+            "modified_on": lambda key: self.states[key][1],
+        }
+        by = fields[self.order.removesuffix("_desc")]
+        return sorted(self.states, key=by, reverse=self.order.endswith("_desc"))
 
 
 async def take(page: Page[Any]) -> list[tuple[Key, bytes]]:

@@ -23,6 +23,8 @@ from proofs.simulation.ledger import IDENTITY
 ENDPOINT = BY_NAME["create_employee"]
 GATEWAY_S = 5.0
 """Seconds until the gateway answers 504."""
+REFUSALS, BUSY = {"refused": 422, "forbidden": 403}, {"unavailable": 503, "throttled": 429}
+"""Statuses of creates that make nothing, by fate."""
 OTHERS = 500_000
 """From this number on persons are of other users of the service."""
 
@@ -149,17 +151,10 @@ class SimulatedService:
         self.in_flight[key] += 1
         try:
             await asyncio.sleep(self.behind_gateway_s if fate == "gateway" else self.latency)
-            if fate in ("refused", "forbidden"):
-                status = 422 if fate == "refused" else 403
+            if status := REFUSALS.get(fate):
                 raise Refused(ENDPOINT, f"refused ({status})", status=status)
-            if fate == "unavailable":
-                raise AmbiguousWrite(
-                    ENDPOINT, "server error", status=503, retry_after=self.retry_after
-                )
-            if fate == "throttled":
-                raise AmbiguousWrite(
-                    ENDPOINT, "throttled", status=429, retry_after=self.retry_after
-                )
+            if status := BUSY.get(fate):
+                raise AmbiguousWrite(ENDPOINT, "busy", status=status, retry_after=self.retry_after)
             if fate == "failed":
                 raise AmbiguousWrite(ENDPOINT, "server error", status=500)
             made = self._commit(body)

@@ -57,19 +57,10 @@ def test_a_rebuild_gives_the_same_tables(warehouse: Engine, tmp_path: Path) -> N
 
 
 AHEAD = """
-import sys
 import sitecustomize
 sitecustomize.jump(7200)
-from datetime import date
-from pathlib import Path
-from proofs.ranges_invoices import extract
-from bms_flows.runtime.windows import Window
-from bms_sandbox.serve import DEMO, Sandbox
-from bms_warehouse import database
-
-url, uri, folder = sys.argv[1:]
-window = Window(date(2026, 3, 1), date(2026, 3, 31))
-extract(database.connect(uri), Path(folder), Sandbox(url, DEMO), [window])
+from bench import unit
+unit.main()
 """
 
 
@@ -83,8 +74,9 @@ def test_wrong_worker_clocks_do_not_change_the_order_of_steps(
 ) -> None:
     """The clock of the first worker is two hours ahead."""
     clock = {"PYTHONPATH": f"{project / 'tests/proofs/wall_clock'}:{project / 'include'}:{project}"}
+    program = [sys.executable, "-c", AHEAD, "invoices", sandbox.url, warehouse_uri, str(tmp_path)]
     subprocess.run(  # noqa: S603 - this file's own program
-        [sys.executable, "-c", AHEAD, sandbox.url, warehouse_uri, str(tmp_path)],
+        [*program, "--first", "2026-03-01", "--days", "31"],
         check=True,
         cwd=project,
         env=os.environ | clock,

@@ -16,7 +16,7 @@ from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY
 from bms_warehouse.database import clock
-from proofs.series_invoices import found, missing
+from proofs.losses_invoices import lost_and_reported, missing
 from tests.bms_flows.invoices.listed import Company, days, invoice
 from tests.support.days import today
 
@@ -122,5 +122,5 @@ def test_a_lost_third_of_a_day_is_found(
     company: Company, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(run, "clock", clock)  # restored afterwards
-    lost, reported = found(company, name, "every third invoice")
+    lost, reported = lost_and_reported(company, name, "every third invoice")
     assert reported == lost != set()

@@ -1,61 +1,73 @@
-"""Equal tables however days are split over runs; `python -m proofs.ranges_invoices` covers a year."""
+"""Equal tables however days are split over runs, and the imports of an extraction."""
 
+import json
 import subprocess
 import sys
-from datetime import date
+from collections import Counter
+from collections.abc import Callable
+from datetime import date, timedelta
 from pathlib import Path
 
+import pytest
 from sqlalchemy import Engine
 
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
-from proofs.ranges_invoices import contents, extract
+from proofs.kill_invoices import contents
+from tests.bms_flows.conftest import Extract
 from tests.support.sql import execute
 
-DAYS = Window(date(2026, 3, 1), date(2026, 3, 20))
+LAST = date(2026, 3, 20)
+COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "missing")
+Extracted = Callable[[Window], Counter[str]]
 
 
+@pytest.fixture
+def extracted(extract: Extract) -> Extracted:
+    """Extract days in a run; returns the counts."""
+
+    def run(window: Window) -> Counter[str]:
+        manifest = extract(f"{window.start}", f"{window.end}")
+        return Counter({name: manifest[name] for name in COUNTS})
+
+    return run
+
+
+def days_until_last(count: int) -> Window:
+    return Window(LAST - timedelta(days=count - 1), LAST)
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(365, marks=pytest.mark.prove)])
 def test_a_range_in_one_run_equals_daily_runs(
-    sandbox: Sandbox, warehouse: Engine, tmp_path: Path
+    warehouse: Engine, extracted: Extracted, count: int
 ) -> None:
-    daily = extract(warehouse, tmp_path, sandbox, DAYS.cut(1))
+    days = days_until_last(count)
+    daily = sum((extracted(day) for day in days.cut(1)), Counter())
     by_days = contents(warehouse)
-    again = extract(warehouse, tmp_path, sandbox, [DAYS])
+    again = extracted(days)
     assert daily["rows_read"] == daily["inserted"] == by_days["rows"] == by_days["versions"]
-    written = {name: count for name, count in again.items() if count}
-    assert written == {"rows_read": by_days["rows"], "unchanged": by_days["rows"]}
+    assert +again == {"rows_read": by_days["rows"], "unchanged": by_days["rows"]}
     assert contents(warehouse) == by_days
 
 
-def test_the_order_of_runs_does_not_matter(
-    sandbox: Sandbox, warehouse: Engine, tmp_path: Path
-) -> None:
+def test_the_order_of_runs_does_not_matter(warehouse: Engine, extracted: Extracted) -> None:
     """As Airflow's backfill may run them: backwards."""
-    extract(warehouse, tmp_path, sandbox, reversed(DAYS.cut(3)))
+    for days in reversed(days_until_last(20).cut(3)):
+        extracted(days)
     backwards = contents(warehouse)
     execute(
         warehouse,
         "truncate bms.client_invoice, bms.client_invoice_superseded, bms.client_invoice_day",
     )
-    extract(warehouse, tmp_path, sandbox, [DAYS])
+    extracted(days_until_last(20))
     assert contents(warehouse) == backwards
 
 
 WORK = """
 import sys
-from datetime import date
-from pathlib import Path
-from proofs.ranges_invoices import extract
-from bms_flows.runtime.windows import Window
-from bms_sandbox.serve import Sandbox
-from bms_sandbox.tokens import Credentials
-from bms_warehouse import database
-
-url, uri, folder = sys.argv[1:]
-box = Sandbox(url, Credentials("demo-client", "demo-application", "demo-secret"))
-counts = extract(database.connect(uri), Path(folder), box, [Window(date(2026, 3, 1), date(2026, 3, 20))])
-import bms_flows.mirror.run
-print(counts["inserted"], counts["quarantined"], *{name.partition(".")[0] for name in sys.modules})
+from bench import unit
+unit.main()
+print(*{name.partition(".")[0] for name in sys.modules})
 """
 UNNEEDED = {"alembic", "mako", "holidays", "openpyxl", "pandas", "s3fs", "gcsfs", "adlfs", "boto3"}
 """Packages that an extraction or a mirror would only wait for."""
@@ -65,15 +77,16 @@ def test_extraction_and_load_import_only_what_they_need(
     sandbox: Sandbox, warehouse_uri: str, tmp_path: Path, project: Path
 ) -> None:
     """Invalid rows included; pyarrow alone would import pandas at the first value it sees."""
-    first = sandbox.invoices(1, DAYS.start, DAYS.end)
+    first = sandbox.invoices(1, LAST, LAST)
     sandbox.edit_invoice(1, first[0]["id_invoice"], currency="E\0R")
+    program = [sys.executable, "-c", WORK, "invoices", sandbox.url, warehouse_uri, str(tmp_path)]
     done = subprocess.run(  # noqa: S603 - this file's own program
-        [sys.executable, "-c", WORK, sandbox.url, warehouse_uri, str(tmp_path)],
+        [*program, "--first", f"{LAST}", "--days", "1"],
         check=True,
         capture_output=True,
         text=True,
         cwd=project,
     )
-    inserted, quarantined, *imported = done.stdout.split()
-    assert (inserted, quarantined) == (str(len(first) - 1), "1")
-    assert UNNEEDED.intersection(imported) == set()
+    counts, imported = done.stdout.splitlines()
+    assert json.loads(counts) | {"inserted": len(first) - 1, "quarantined": 1} == json.loads(counts)
+    assert UNNEEDED.intersection(imported.split()) == set()

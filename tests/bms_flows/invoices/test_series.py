@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from bms_flows.invoices.series import SeriesReport, judge_series, learn_series
-from proofs.series_invoices import DIALECTS, LAST, LOSSES, lost_rows, numbered
+from proofs.companies import DIALECTS, NUMBER_LOSSES, NUMBERS_TO, lost_rows, numbered
 from tests.bms_flows.invoices.listed import Row, days
 
-TODAY = LAST + timedelta(days=1)
+TODAY = NUMBERS_TO + timedelta(days=1)
 GAPLESS = sorted({*DIALECTS} - {"canceled drafts", "random"})
 
 
@@ -47,7 +47,7 @@ def missing(reports: list[SeriesReport]) -> set[str]:
     return {each for report in reports for hole in report.unusual for each in hole.references}
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", NUMBER_LOSSES)
 @pytest.mark.parametrize("name", GAPLESS)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_lost_numbers_are_found_in_every_dialect(name: str, loss: str, seed: int) -> None:
