@@ -2,7 +2,7 @@ r"""Ceiling of a load: the same requests, COPY and one merge in one transaction,
 
 No checks, versions, raw responses, Parquet or retries. The JSON values go to COPY as they are:
 PostgreSQL's CSV reads quoted strings and bare numbers, and only rows with other escapes than `\"`
-and `\\` are decoded. Prints seconds, rows and memory as JSON. `--variant` selects the work:
+and `\\` are decoded. Prints seconds and memory as JSON. `--variant` selects the work:
 
 fetch    discard the responses;
 compare  split the responses into rows, digest each row, look its key up in the stored hashes;
@@ -11,17 +11,12 @@ two      split in one thread, COPY and merge in another;
 batches  like `two`, merged every 20,000 rows.
 """
 
-import argparse
 import asyncio
 import hashlib
-import json
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from datetime import date, timedelta
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -29,102 +24,80 @@ import msgspec
 import psycopg
 
 from bench.ceiling_rows import ENVELOPE, FIELDS, Splitter, Target
+from bench.peers.task import Task, given, timed
 
 OURS = {
     "invoices": ("bms.client_invoice", "_row_hash"),
     "contacts": ("bms.contact", "_list_hash"),
 }
-CREDENTIALS = {
-    "client_id": "demo-client",
-    "application_id": "demo-application",
-    "secret": "demo-secret",
-}
 BATCH = 20_000
 AHEAD = 4
 """Responses between two threads."""
 
-Request = tuple[str, dict[str, str]]
-Ask = Callable[[str, dict[str, str]], Awaitable[bytes]]
-
-
+Query = dict[str, str]
+Ask = Callable[[Query], Awaitable[bytes]]
 RAWS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def windows(given: argparse.Namespace) -> Iterator[Request]:
-    """Yield the requests for invoices."""
-    last = given.first + timedelta(days=given.days - 1)
-    for number in range(0, given.days, given.window):
-        start = given.first + timedelta(days=number)
-        end = min(start + timedelta(days=given.window - 1), last)
-        days = {"start_date": start.isoformat(), "end_date": end.isoformat()}
-        yield "/v1/ERP/invoices/clients", {"id_entity": "1", "language": "FR"} | days
-
-
 @asynccontextmanager
-async def session_of(given: argparse.Namespace) -> AsyncIterator[Ask]:
+async def session_of(task: Task) -> AsyncIterator[Ask]:
     """Yield the function that sends a request of a logged-in session."""
-    connector = aiohttp.TCPConnector(limit=given.in_flight)
+    connector = aiohttp.TCPConnector(limit=task.in_flight)
+    url, bearer = f"{task.url}/{task.path}", {"Authorization": f"Bearer {task.token()}"}
     async with aiohttp.ClientSession(connector=connector, read_bufsize=1 << 20) as session:
-        async with session.post(f"{given.url}/v1/token", json=CREDENTIALS) as answer:
-            bearer = {"Authorization": f"Bearer {(await answer.json())['access_token']}"}
 
-        async def ask(path: str, query: dict[str, str]) -> bytes:
-            async with session.get(given.url + path, params=query, headers=bearer) as answer:
+        async def ask(query: Query) -> bytes:
+            async with session.get(url, params=query, headers=bearer) as answer:
                 answer.raise_for_status()
                 return await answer.read()
 
         yield ask
 
 
-async def in_order(ask: Ask, wanted: Iterator[Request], most: int) -> AsyncIterator[bytes]:
+async def in_order(ask: Ask, wanted: Iterator[Query], most: int) -> AsyncIterator[bytes]:
     """Yield the response of each request in order, with at most `most` requests in flight."""
     open_requests: deque[asyncio.Future[bytes]] = deque()
     while True:
-        while len(open_requests) < most and (request := next(wanted, None)):
-            open_requests.append(asyncio.ensure_future(ask(*request)))
+        while len(open_requests) < most and (query := next(wanted, None)):
+            open_requests.append(asyncio.ensure_future(ask(query)))
         if not open_requests:
             return
         yield await open_requests.popleft()
 
 
-async def responses(given: argparse.Namespace) -> AsyncIterator[bytes]:
+async def responses(task: Task) -> AsyncIterator[bytes]:
     """Yield each response."""
-    async with session_of(given) as ask:
-        requests = windows(given)
-        if given.work == "contacts":
-            query = {"filter": "ALL", "page_size": str(given.page_size)}
-            first = await ask("/v1/CRM/contacts", query | {"page_number": "1"})
+    async with session_of(task) as ask:
+        queries = task.windows()
+        if task.work == "contacts":
+            first = await ask(task.page(1))
             yield first
-            rest = range(2, ENVELOPE.decode(first).total_pages + 1)
-            requests = (("/v1/CRM/contacts", query | {"page_number": str(n)}) for n in rest)
-        async for body in in_order(ask, requests, given.in_flight):
+            queries = map(task.page, range(2, ENVELOPE.decode(first).total_pages + 1))
+        async for body in in_order(ask, queries, task.in_flight):
             yield body
 
 
-async def compare(given: argparse.Namespace) -> int:
-    """Digest each row and look it up in the stored hashes; return the number of rows."""
-    table, column = OURS[given.work]
-    key = FIELDS[given.work][0]
-    with psycopg.connect(given.database) as connection, connection.cursor(binary=True) as cursor:
+async def compare(task: Task) -> None:
+    """Digest each row and look it up in the stored hashes."""
+    table, column = OURS[task.work]
+    key = FIELDS[task.work][0]
+    with psycopg.connect(task.database) as connection, connection.cursor(binary=True) as cursor:
         statement = f"select {key}, {column} from {table}".encode()  # noqa: S608 - names of this file
         stored: dict[Any, Any] = dict(cursor.execute(statement).fetchall())
-    known, rows, splitter = {*stored.values()}, 0, Splitter(given.work)
+    known, splitter = {*stored.values()}, Splitter(task.work)
 
-    def unknown(body: bytes) -> tuple[int, int]:
+    def unknown(body: bytes) -> int:
         raws = RAWS.decode(splitter.array(body))
-        digests = [hashlib.blake2b(raw, digest_size=16).digest() for raw in raws]
-        return len(raws), sum(digest not in known for digest in digests)
+        return sum(hashlib.blake2b(raw, digest_size=16).digest() not in known for raw in raws)
 
-    async for body in responses(given):
-        found, _ = await asyncio.to_thread(unknown, body)
-        rows += found
-    return rows
+    async for body in responses(task):
+        await asyncio.to_thread(unknown, body)
 
 
-async def load(given: argparse.Namespace) -> int:
-    """Load everything; return the number of rows."""
-    target, splitter = Target(given.work, given.database), Splitter(given.work)
-    rows = staged = 0
+async def load(task: Task) -> None:
+    """Load everything."""
+    target, splitter = Target(task.work, task.database), Splitter(task.work)
+    staged = 0
     waiting: deque[Future[None]] = deque()
 
     def write(content: bytes, merging: bool) -> None:
@@ -133,12 +106,12 @@ async def load(given: argparse.Namespace) -> int:
             target.merge()
 
     with ThreadPoolExecutor(1) as split, ThreadPoolExecutor(1) as other:
-        thread = split if given.variant == "one" else other
+        thread = split if task.variant == "one" else other
         loop = asyncio.get_running_loop()
-        async for body in responses(given):
+        async for body in responses(task):
             found, content = await loop.run_in_executor(split, splitter.csv, body)
-            rows, staged = rows + found, staged + found
-            merging = given.variant == "batches" and staged >= BATCH
+            staged += found
+            merging = task.variant == "batches" and staged >= BATCH
             staged = 0 if merging else staged
             waiting.append(thread.submit(write, content, merging))
             if len(waiting) > AHEAD:
@@ -147,38 +120,15 @@ async def load(given: argparse.Namespace) -> int:
     for each in waiting:
         each.result()
     target.close()
-    return rows
 
 
-async def fetch(given: argparse.Namespace) -> int:
-    """Discard the responses; return the number of rows."""
-    key = FIELDS[given.work][1].encode()
-    return sum([body.count(b'"%b"' % key) async for body in responses(given)])
-
-
-WORK = {"fetch": fetch, "compare": compare}
-
-
-def main() -> None:
-    """Measure one variant."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("work", choices=FIELDS)
-    options.add_argument("url")
-    options.add_argument("database")
-    options.add_argument("--variant", default="two")
-    options.add_argument("--first", type=date.fromisoformat, default=date(2025, 4, 1))
-    options.add_argument("--days", type=int, default=365)
-    options.add_argument("--window", type=int, default=7)
-    options.add_argument("--page-size", type=int, default=100)
-    options.add_argument("--in-flight", type=int, default=16)
-    given = options.parse_args()
-    started = time.perf_counter()
-    rows = asyncio.run(WORK.get(given.variant, load)(given))
-    seconds = time.perf_counter() - started
-    status = Path("/proc/self/status").read_text()
-    (peak,) = (line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
-    print(json.dumps({"seconds": seconds, "rows": rows, "peak": 1024 * int(peak)}))
+async def fetch(task: Task) -> None:
+    """Discard the responses."""
+    async for _ in responses(task):
+        pass
 
 
 if __name__ == "__main__":
-    main()
+    task = given()
+    work = {"fetch": fetch, "compare": compare}.get(task.variant, load)
+    timed(lambda: asyncio.run(work(task)))

@@ -1,17 +1,17 @@
 """Benchmark of loads compared with their ceilings, with dlt and with pandas; writes Markdown.
 
     python -m bench.comparison [--quick | --full] [--days 365] [--contacts 100000] [--repeat 3]
-        [--minutes 60] [--cases TEXT]
+        [--minutes 60] [--cases TEXT] [--name comparison]
 
 Loads invoices of three row shapes, with one and with seven days per request, and contacts with pages
 of 100 and of 1,000, into one PostgreSQL. A round measures, each in a separate process: the ceilings
 (the fastest counts), our first load, our load with nothing changed and with 5 % changed, the ceiling
-of these two, and the peers' first loads. `--full` runs the slow peers, too.
+of these two, and the peers' first loads. `--full` runs the slow peers, too. `--quick` loads 30 days
+and 10,000 contacts, and writes below `.local/bench`.
 After each load rows and sums are compared with the ceiling's. Ratios are taken within a round. No
-peer and no case starts after the given minutes. `--cases` selects cases by a part of their names.
+peer and no case starts after the given minutes (60, and 240 for `--full`). `--cases` selects cases by a part of their names.
 """
 
-import argparse
 import subprocess
 import time
 from collections.abc import Callable
@@ -36,6 +36,7 @@ from bench.comparison_report import (
     Peer,
 )
 from bms_sandbox.serve import Sandbox, running
+from proofs.page import command
 from tests.support.measurement import (
     PROJECT,
     load_average,
@@ -205,7 +206,8 @@ class Course:
 
     def _ceiling(self, case: Case, uri: str, variant: str) -> Callable[[], dict[str, Any]]:
         url, size = self.sandboxes[case.shape].url, self._size(case)
-        return lambda: measured("ceiling", case.work, url, uri, "--variant", variant, *size)
+        given = (case.work, url, uri, self.here.folder, "--variant", variant, *size)
+        return lambda: measured("ceiling", *given)
 
     def _size(self, case: Case) -> tuple[object, ...]:
         if case.work == "contacts":
@@ -227,7 +229,7 @@ def _sums(uri: str, work: str, table: str) -> Any:
 
 def _sandboxes(contacts: int) -> dict[str, tuple[str, ...]]:
     """Return the options of the sandbox of each row shape; contacts have the shape ''."""
-    common: tuple[str, ...] = (
+    common = (
         "--fast",
         "--entities",
         "1",
@@ -235,8 +237,9 @@ def _sandboxes(contacts: int) -> dict[str, tuple[str, ...]]:
         "1",
         "--consultants",
         "0",
+        "--today",
+        f"{TODAY}",
     )
-    common += ("--today", TODAY.isoformat())
     flat = (*common, "--flat", "--invoices-per-day", "1000", "--contacts", "0")
     return {
         "filled": (*flat, "--shape", "filled"),
@@ -246,47 +249,46 @@ def _sandboxes(contacts: int) -> dict[str, tuple[str, ...]]:
     }
 
 
-def main() -> None:
-    """Measure, print and keep the results."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument(
-        "--quick", action="store_true", help="30 days, 10,000 contacts, stored below .local/bench"
-    )
-    options.add_argument("--full", action="store_true", help="the slow peers, too")
-    options.add_argument("--days", type=int, default=365)
-    options.add_argument("--contacts", type=int, default=100_000)
-    options.add_argument("--repeat", type=int, default=3)
-    options.add_argument("--minutes", type=float, help="60, and 240 for --full")
-    options.add_argument("--cases", default="", help="only cases whose name contains this")
-    options.add_argument("--name", default="comparison")
-    given = options.parse_args()
-    days, contacts = (30, 10_000) if given.quick else (given.days, given.contacts)
-    into = PROJECT / ".local" / "bench" if given.quick else PROJECT / "bench" / "results"
-    cases = [case for case in CASES if given.cases in case.name]
+def main(
+    *,
+    quick: bool = False,
+    full: bool = False,
+    days: int = 365,
+    contacts: int = 100_000,
+    repeat: int = 3,
+    minutes: float = 0.0,
+    cases: str = "",
+    name: str = "comparison",
+) -> None:
+    """Measure, print and store the results."""
+    if quick:
+        days, contacts = 30, 10_000
+    into = PROJECT / ".local" / "bench" if quick else PROJECT / "bench" / "results"
+    chosen = [case for case in CASES if cases in case.name]
     for peer in PEERS:
-        if given.full or not peer.slow:
+        if full or not peer.slow:
             python_of(peer.lock)
-    minutes = given.minutes or (240 if given.full else 60)
     started = time.monotonic()
     with ExitStack() as stack:
         here = stack.enter_context(warehouse_server())
-        shapes = {case.shape for case in cases}
+        shapes = {case.shape for case in chosen}
         sandboxes = {
             shape: stack.enter_context(running(options=options))
             for shape, options in _sandboxes(contacts).items()
             if shape in shapes
         }
-        course = Course(here, sandboxes, days, started + 60 * minutes, given.full)
-        for case in {(case.work, case.shape): case for case in cases}.values():
+        until = started + 60 * (minutes or (240 if full else 60))
+        course = Course(here, sandboxes, days, until, full)
+        for case in {(case.work, case.shape): case for case in chosen}.values():
             course.warm_up(case)
-        for number in range(1, given.repeat + 1):
-            for case in cases:
+        for number in range(1, repeat + 1):
+            for case in chosen:
                 if time.monotonic() < course.until:
                     course.round(case, number)
                     size = report.Size(days, contacts, (time.monotonic() - started) / 60)
-                    text = report.write(into, given.name, course.found, PEERS, size, course.failed)
+                    text = report.write(into, name, course.found, PEERS, size, course.failed)
     print(text)
 
 
 if __name__ == "__main__":
-    main()
+    command(main)

@@ -1,6 +1,7 @@
 """Benchmark of creating a drop's rows, compared with the same number of bare POSTs.
 
-    python -m bench.creation_speed [--rows 1000] [--latency-ms 20] [--concurrency 8] [--repeat 5]
+    python -m bench.creation_speed [--rows 1000] [--latency-ms 20] [--concurrency 8] [--chunk-rows 500]
+        [--repeat 5] [--keep]
 
 A round: the bare POSTs (aiohttp, a token, prepared bodies, nothing stored), then the rows of a drop
 through the engine, chunk after chunk: leases, intents committed before and outcomes after each POST.
@@ -8,11 +9,10 @@ Both end when the service has answered and, for the engine, when the last commit
 and verification are timed separately and belong to neither.
 """
 
-import argparse
 import asyncio
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from datetime import date, timedelta
 from pathlib import Path
 from statistics import median
@@ -34,6 +34,7 @@ from bms_flows.onboarding.sending.verify import verify
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
+from proofs.page import command, table
 from tests.support.french_excel import in_letters
 from tests.support.measurement import load_average
 from tests.support.published import stamp
@@ -41,27 +42,22 @@ from tests.support.warehouse_server import WarehouseServer, warehouse_server
 
 TODAY = date(2026, 3, 31)
 START = TODAY + timedelta(days=30)
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parent / "results" / "creation.md"
 
 
 def employees(count: int) -> bytes:
-    """Return a file of `rows` employees."""
-    rows = (f"1;{n:06d};{in_letters(n)};Zoé;{START}" for n in range(100_000, 100_000 + count))
+    """Return a file of employees, of whom none has a name like another's: such rows go to review."""
+    numbers = range(100_000, 100_000 + count)
+    rows = (f"1;{n:06d};{in_letters(f'{n * 7_919}')};Zoé;{START}" for n in numbers)
     header = "id_entity;payroll_number;last_name;first_name;start_date"
     return "\n".join([header, *rows, ""]).encode()
 
 
 async def bare(sandbox: Sandbox, bodies: Sequence[dict[str, Any]], concurrency: int) -> float:
     """Return the seconds that the POSTs take with nothing around them."""
-    given = sandbox.credentials
-    token = {
-        "client_id": given.client_id,
-        "application_id": given.application_id,
-        "secret": given.secret,
-    }
     connector = aiohttp.TCPConnector(limit=concurrency)
     async with aiohttp.ClientSession(sandbox.url, connector=connector) as session:
-        async with session.post("/v1/token", json=token) as answer:
+        async with session.post("/v1/token", json=asdict(sandbox.credentials)) as answer:
             bearer = (await answer.json())["access_token"]
         headers = {"Authorization": f"Bearer {bearer}"}
         todo = iter(bodies)
@@ -83,13 +79,10 @@ async def engine(
     """Return the seconds of planning, applying and reading back a drop in a new warehouse."""
     uri = here.warehouse()
     warehouse = database.connect(uri)
-    given = sandbox.credentials
     service = ClientSettings(
         base_url=sandbox.url,
-        client_id=given.client_id,
-        application_id=given.application_id,
-        secret=given.secret,
         concurrency=settings.create_concurrency,
+        **asdict(sandbox.credentials),
     )
     drop = claim.claim_file(warehouse, EMPLOYEE.name, FoundFile("a.csv", 1, "1")).id
     took: dict[str, float] = {}
@@ -121,75 +114,63 @@ async def engine(
     return took
 
 
-def rounds_of(given: argparse.Namespace, settings: OnboardingSettings) -> list[dict[str, float]]:
-    """Measure in turns."""
-    sheet = read(employees(given.rows), "a.csv", EMPLOYEE)
+def rounds_of(
+    rows: int, latency_ms: float, repeat: int, settings: OnboardingSettings
+) -> Iterator[dict[str, float]]:
+    """Measure in turns; yield each round but the first, which warms up."""
+    sheet = read(employees(rows), "a.csv", EMPLOYEE)
     bodies = [{**row.values, "start_date": START.isoformat()} for row in sheet.rows]
-    options = ("--latency", str(given.latency_ms / 1000), "--today", TODAY.isoformat(), "--frozen")
-    found = []
+    options = ("--latency", str(latency_ms / 1000), "--today", TODAY.isoformat(), "--frozen")
     with warehouse_server() as here, running(options=(*options, "--entities", "1")) as sandbox:
-        for number in range(given.repeat + 1):
+        for number in range(repeat + 1):
             load = load_average()
             sandbox.reset()
-            alone = asyncio.run(bare(sandbox, bodies, given.concurrency))
+            alone = asyncio.run(bare(sandbox, bodies, settings.create_concurrency))
             sandbox.reset()
             took = asyncio.run(engine(here, sandbox, sheet, settings))
             made = sandbox.truth()["created"]["employees"]
-            assert len(made) == len({each["payroll_number"] for each in made}) == given.rows
-            if number:  # the first round warms up
-                found.append({"bare": alone, **took, "load": load})
-    return found
+            assert len(made) == len({each["payroll_number"] for each in made}) == rows
+            if number:
+                yield {"bare": alone, **took, "load": load}
 
 
 def report(rounds: list[dict[str, float]], rows: int) -> str:
     """Return the rounds as Markdown: medians, and the range of the share of the bare throughput."""
     shares = [each["bare"] / each["apply"] for each in rounds]
-    lines = ["| what | s | rows/s |", "| --- | ---: | ---: |"]
-    for name in ("bare", "apply", "plan", "verify"):
-        seconds = median(each[name] for each in rounds)
-        lines.append(f"| {name} | {seconds:.2f} | {rows / seconds:,.0f} |")
+    names = ("bare", "apply", "plan", "verify")
+    took = {name: median(each[name] for each in rounds) for name in names}
+    cells = ((name, f"{s:.2f}", f"{rows / s:,.0f}") for name, s in took.items())
     loads = [each["load"] for each in rounds]
-    return "\n".join(
-        [
-            *lines,
-            "",
-            (
-                f"Applied at {median(shares):.0%} of the bare throughput ({min(shares):.0%} to"
-                f" {max(shares):.0%}); load average {min(loads):.1f} to {max(loads):.1f}."
-            ),
-        ]
+    return (
+        f"{table(('what', 's', 'rows/s'), cells)}\n\n"
+        f"Applied at {median(shares):.0%} of the bare throughput ({min(shares):.0%} to"
+        f" {max(shares):.0%}); load average {min(loads):.1f} to {max(loads):.1f}."
     )
 
 
-def main() -> None:
-    """Measure, print and keep the results."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--rows", type=int, default=1000)
-    options.add_argument("--latency-ms", type=float, default=20)
-    options.add_argument("--concurrency", type=int, default=OnboardingSettings().create_concurrency)
-    options.add_argument("--chunk-rows", type=int, default=OnboardingSettings().chunk_rows)
-    options.add_argument("--repeat", type=int, default=5)
-    options.add_argument("--keep", action="store_true", help="write bench/results/creation.md")
-    given = options.parse_args()
+def main(
+    *,
+    rows: int = 1000,
+    latency_ms: float = 20.0,
+    concurrency: int = OnboardingSettings().create_concurrency,
+    chunk_rows: int = OnboardingSettings().chunk_rows,
+    repeat: int = 5,
+    keep: bool = False,
+) -> None:
+    """Measure, print and, with `keep`, store the results."""
     settings = OnboardingSettings(
-        approval="never", create_concurrency=given.concurrency, chunk_rows=given.chunk_rows
+        approval="never", create_concurrency=concurrency, chunk_rows=chunk_rows
     )
-    rounds = rounds_of(given, settings)
-    text = "\n\n".join(
-        [
-            (
-                f"# Creation: {given.rows} rows at {given.latency_ms:.0f} ms, {given.concurrency} in flight,"
-                f" chunks of {given.chunk_rows}"
-            ),
-            f"{stamp()} {given.repeat} rounds.",
-            report(rounds, given.rows),
-            "",
-        ]
+    rounds = [*rounds_of(rows, latency_ms, repeat, settings)]
+    title = (
+        f"# Creation: {rows} rows at {latency_ms:.0f} ms, {concurrency} in flight,"
+        f" chunks of {chunk_rows}"
     )
+    text = "\n\n".join([title, f"{stamp()} {repeat} rounds.", report(rounds, rows), ""])
     print(text)
-    if given.keep:
-        (RESULTS / "creation.md").write_text(text)
+    if keep:
+        RESULTS.write_text(text)
 
 
 if __name__ == "__main__":
-    main()
+    command(main)

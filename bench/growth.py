@@ -1,14 +1,13 @@
 """Time and memory against the number of stored rows; writes Markdown.
 
-    python -m bench.growth [--invoices 10000 100000 1000000 10000000] [--contacts 10000 100000 1000000]
+    python -m bench.growth [--invoices 10000 100000 1000000 10000000] [--contacts 10000 100000 1000000] [--keep]
 
 Invoices: 1,000 days of one entity, filled by its loads; ten million are ten such entities, nine of
 them copied in the database. Contacts: pages of 1,000. Each figure is of one process, without its
 start and without latency of the service, which runs on the same machine.
 """
 
-import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import psycopg
 
 from bench.unit import TODAY
 from bms_sandbox.serve import running
+from proofs.page import command, table
 from tests.support.measurement import load_average, measured
 from tests.support.published import stamp
 from tests.support.warehouse_server import WarehouseServer, warehouse_server
@@ -31,7 +31,7 @@ INVOICES = ("first load", "night", "audit", "board")
 CONTACTS = ("first sync", "sync, nothing changed", "audit", "board")
 
 
-def invoices(here: WarehouseServer, rows: int) -> Iterator[dict[str, Any]]:
+def of_invoices(here: WarehouseServer, rows: int) -> Iterator[dict[str, Any]]:
     """Yield the figures of `INVOICES` with so many stored invoices."""
     per_day, entities = min(rows, LARGEST) // DAYS, max(rows // LARGEST, 1)
     demo = ("--flat", "--invoices-per-day", str(per_day), "--contacts", "0", "--consultants", "0")
@@ -64,7 +64,7 @@ def copy_to_entities(warehouse: str, entities: int) -> None:
         connection.execute("vacuum analyze")
 
 
-def contacts(here: WarehouseServer, rows: int) -> Iterator[dict[str, Any]]:
+def of_contacts(here: WarehouseServer, rows: int) -> Iterator[dict[str, Any]]:
     """Yield the figures of `CONTACTS` with so many contacts."""
     demo = ("--contacts", str(rows), "--consultants", "0", "--employees", "1")
     with running(options=(*FROZEN, *demo)) as sandbox:
@@ -74,54 +74,45 @@ def contacts(here: WarehouseServer, rows: int) -> Iterator[dict[str, Any]]:
         here.drop(given[1])
 
 
-def table(what: str, names: tuple[str, ...], found: dict[int, list[dict[str, Any]]]) -> str:
-    """Return seconds and peak memory of each work, a line per number of rows."""
-    heads = [what, *(f"{name}, s" for name in names), *(f"{name}, MB" for name in names[:-1])]
-    lines = [heads, ["---:"] * len(heads)]
+def rows_of(found: dict[int, list[dict[str, Any]]]) -> Iterator[tuple[object, ...]]:
+    """Yield seconds and peak memory of each work, a line per number of rows."""
     for rows, figures in found.items():
-        seconds = [f"{each['seconds']:.2f}" for each in figures]
-        peaks = [f"{each['peak'] / 1e6:.0f}" for each in figures[:-1]]
-        lines.append([f"{rows:,}", *seconds, *peaks])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        seconds = (f"{each['seconds']:.2f}" for each in figures)
+        yield f"{rows:,}", *seconds, *(f"{each['peak'] / 1e6:.0f}" for each in figures[:-1])
 
 
-def main() -> None:
-    """Measure, print and keep the table."""
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    sizes = [10**4, 10**5, 10**6]
-    options.add_argument("--invoices", type=int, nargs="*", default=[*sizes, 10**7])
-    options.add_argument("--contacts", type=int, nargs="*", default=sizes)
-    options.add_argument("--keep", action="store_true", help=f"write {RESULTS.name}")
-    given = options.parse_args()
+SIZES = (10**4, 10**5, 10**6)
+
+
+def main(
+    *,
+    invoices: Sequence[int] = (*SIZES, 10**7),
+    contacts: Sequence[int] = SIZES,
+    keep: bool = False,
+) -> None:
+    """Measure, print and, with `keep`, store the table."""
     before = load_average()
-    found: dict[str, dict[int, list[dict[str, Any]]]] = {"invoices": {}, "contacts": {}}
+    parts = []
     with warehouse_server() as here:
-        for what, measure, wanted in (
-            ("invoices", invoices, given.invoices),
-            ("contacts", contacts, given.contacts),
+        for what, measure, names, wanted in (
+            ("stored invoices", of_invoices, INVOICES, invoices),
+            ("contacts", of_contacts, CONTACTS, contacts),
         ):
-            for rows in wanted:
-                found[what][rows] = [*measure(here, rows)]
-                print(
-                    what,
-                    rows,
-                    [round(each["seconds"], 2) for each in found[what][rows]],
-                    flush=True,
-                )
+            found = {rows: [*measure(here, rows)] for rows in wanted}
+            heads = [
+                what,
+                *(f"{name}, s" for name in names),
+                *(f"{name}, MB" for name in names[:-1]),
+            ]
+            parts.append(table(heads, rows_of(found), texts=0))
+            print(parts[-1], flush=True)
     load = f"Load average {before:.1f} at the start, {load_average():.1f} at the end."
-    sections = [
-        "# Growth with the number of stored rows",
-        f"{stamp()} {load}",
-        table("stored invoices", INVOICES, found["invoices"]),
-        table("contacts", CONTACTS, found["contacts"]),
-    ]
-    text = "\n\n".join([*sections, ""])
+    title = "# Growth with the number of stored rows"
+    text = "\n\n".join([title, f"{stamp()} {load}", *parts, ""])
     print(text)
-    if given.keep:
+    if keep:
         RESULTS.write_text(text)
 
 
 if __name__ == "__main__":
-    main()
+    command(main)
