@@ -3,12 +3,13 @@
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
 
 from bms_provider.provider_info import stored_extras
+from bms_sandbox.tokens import VARIABLES, Credentials
 from stack.paths import Secrets
 
 HOST = "127.0.0.1"
@@ -20,22 +21,14 @@ class Sandbox:
     """The sandbox service on a loopback port, with the credentials that it accepts."""
 
     port: int
-    client_id: str
-    application_id: str
-    secret: str
+    credentials: Credentials
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str], secrets: Secrets, port: int) -> "Sandbox":
         """Return the sandbox with the user's preset credentials, by default this checkout's."""
-        return cls(
-            port,
-            environ.get("BMS_SANDBOX_CLIENT_ID", secrets.sandbox_client),
-            environ.get("BMS_SANDBOX_APPLICATION_ID", "local-application"),
-            environ.get("BMS_SANDBOX_SECRET", secrets.sandbox_secret),
-        )
-
-    def __repr__(self) -> str:
-        return f"Sandbox({self.url})"
+        own = Credentials(secrets.sandbox_client, "local-application", secrets.sandbox_secret)
+        preset = {n: environ[v] for n, v in VARIABLES.items() if v in environ}
+        return cls(port, replace(own, **preset))
 
     @property
     def url(self) -> str:
@@ -46,15 +39,6 @@ class Sandbox:
     def command(self) -> tuple[str, ...]:
         """The command that starts the sandbox."""
         return (sys.executable, "-P", "-m", "bms_sandbox", "--host", HOST, "--port", str(self.port))
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The credentials as variables: any local user can read a command line."""
-        return {
-            "BMS_SANDBOX_CLIENT_ID": self.client_id,
-            "BMS_SANDBOX_APPLICATION_ID": self.application_id,
-            "BMS_SANDBOX_SECRET": self.secret,
-        }
 
     def healthy(self) -> bool:
         """Return whether the sandbox responds."""
@@ -70,14 +54,15 @@ class Sandbox:
         test of a connection without a port field. Every extra is included so that the edit form
         shows it.
         """
-        extras = stored_extras(application_id=self.application_id, entities=list(ENTITIES))
+        given = self.credentials
+        extras = stored_extras(application_id=given.application_id, entities=list(ENTITIES))
         return {
             "connection_id": "bms_default",
             "conn_type": "bms",
             "description": "The sandbox of this checkout's local stack",
             "host": self.url,
             "port": self.port,
-            "login": self.client_id,
-            "password": self.secret,
+            "login": given.client_id,
+            "password": given.secret,
             "extra": json.dumps(extras),
         }

@@ -116,7 +116,7 @@ class Startup:
 
     def _service(self, sandbox: Sandbox) -> Step:
         def start() -> None:
-            environment = {**self.environment, **sandbox.environment}
+            environment = {**self.environment, **sandbox.credentials.environment}
             self.children.start(SANDBOX, sandbox.command, environment, folder=self.paths.root)
 
         return Step(SANDBOX, start, sandbox.healthy, after=(POSTGRES,))

@@ -21,7 +21,7 @@ from bms_sandbox.demo_records import LISTS
 from bms_sandbox.operations import OPERATIONS
 from bms_sandbox.serve import DEMO
 from bms_sandbox.service import Service, Settings
-from bms_sandbox.tokens import Credentials
+from bms_sandbox.tokens import VARIABLES, Credentials
 from bms_sandbox.transport import Listener, TransportProtocol
 
 BACKLOG = 2048
@@ -73,8 +73,7 @@ def parser() -> argparse.ArgumentParser:
     add("--host", default="127.0.0.1", help="address to listen on [%(default)s]")
     add("--port", type=int, default=8090, help="port to listen on, 0: a free one [%(default)s]")
     add("--until-stdin-closes", action="store_true", help="stop when the parent process ends")
-    for name in ("client_id", "application_id", "secret"):
-        variable = f"BMS_SANDBOX_{name.upper()}"
+    for name, variable in VARIABLES.items():
         add(
             f"--{name.replace('_', '-')}",
             default=os.environ.get(variable, getattr(DEMO, name)),

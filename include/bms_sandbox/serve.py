@@ -180,12 +180,7 @@ def running(
     path = os.pathsep.join(
         filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")])
     )
-    environment = os.environ | {
-        "BMS_SANDBOX_CLIENT_ID": credentials.client_id,
-        "BMS_SANDBOX_APPLICATION_ID": credentials.application_id,
-        "BMS_SANDBOX_SECRET": credentials.secret,
-        "PYTHONPATH": path,
-    }
+    environment = os.environ | credentials.environment | {"PYTHONPATH": path}
     with subprocess.Popen(  # noqa: S603 -> our own module and options
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as process:

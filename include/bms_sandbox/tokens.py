@@ -4,7 +4,7 @@ import hmac
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import jwt
@@ -20,6 +20,15 @@ class Credentials:
     client_id: str
     application_id: str
     secret: str = field(repr=False)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The credentials as variables of the sandbox: any local user can read a command line."""
+        return {variable: getattr(self, name) for name, variable in VARIABLES.items()}
+
+
+VARIABLES = {each.name: f"BMS_SANDBOX_{each.name.upper()}" for each in fields(Credentials)}
+"""Environment variables by field of the credentials."""
 
 
 @dataclass(slots=True)

@@ -8,13 +8,13 @@ SECRETS = Secrets("pw", "fernet", "jwt", "api", "generated-client", "generated-s
 
 def test_connection_has_the_credentials_and_the_port_of_the_sandbox() -> None:
     sandbox = Sandbox.from_environ({}, SECRETS, 4712)
-    connection = sandbox.connection()
+    environment, connection = sandbox.credentials.environment, sandbox.connection()
     assert connection["host"] == "http://127.0.0.1:4712"
     assert connection["port"] == 4712
-    assert connection["login"] == sandbox.environment["BMS_SANDBOX_CLIENT_ID"] == "generated-client"
-    assert connection["password"] == sandbox.environment["BMS_SANDBOX_SECRET"] == "generated-secret"
+    assert connection["login"] == environment["BMS_SANDBOX_CLIENT_ID"] == "generated-client"
+    assert connection["password"] == environment["BMS_SANDBOX_SECRET"] == "generated-secret"
     extra = json.loads(connection["extra"])
-    assert extra["application_id"] == sandbox.environment["BMS_SANDBOX_APPLICATION_ID"]
+    assert extra["application_id"] == sandbox.credentials.application_id
     assert extra["entities"] == [1, 2]
 
 
