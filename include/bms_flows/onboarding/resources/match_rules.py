@@ -6,7 +6,7 @@ The ledger stores digests of keys, so it can compare rows without storing person
 import importlib.metadata
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
 from itertools import product
@@ -43,15 +43,15 @@ class MatchRule:
     extractors: Sequence[Extractor] = ()
     loose: bool = False
 
-    def digests(self, resource: str, values: Mapping[str, Any]) -> list[str]:
+    def digests(self, resource: str, values: "Comparable") -> list[str]:
         """Return the digests of the comparison values, none if a value is missing."""
         label = [resource, *self.fields, *(["loose"] if self.loose else [])]
-        parts = (_forms(extract(values)) for extract in self.extractors or map(plain, self.fields))
+        parts = map(values.forms, self.extractors or map(plain, self.fields))
         return [_digest([*label, *chosen]) for chosen in product(*parts)]
 
     def digest(self, resource: str, values: Mapping[str, Any]) -> str | None:
         """Return the first digest of the comparison values, None if a value is missing."""
-        return next(iter(self.digests(resource, values)), None)
+        return next(iter(self.digests(resource, Comparable(values))), None)
 
 
 def possible(
@@ -93,23 +93,19 @@ class Identity:
 
     def key(self, values: Mapping[str, Any]) -> str | None:
         """Return the digest of the natural key of `values`, None without a key."""
-        found = (finder.digest(self.resource, values) for finder in self.keys)
-        return next((digest for digest in found if digest is not None), None)
+        return self._key(Comparable(values))
 
     def rules_by_digest(self, values: Mapping[str, Any]) -> dict[str, MatchRule]:
         """Return all rules that may find the record of `values`, by digest, strongest first."""
-        return {
-            digest: finder
-            for finder in self._finders
-            for digest in finder.digests(self.resource, values)
-        }
+        return self._rules_by_digest(Comparable(values))
 
     def digests(self, values: Mapping[str, Any]) -> Digests:
         """Return the key of `values`, the digests of the other rules, and the comparison digests."""
-        key, found = self.key(values), self.rules_by_digest(values)
+        once = Comparable(values)
+        key, found = self._key(once), self._rules_by_digest(once)
         others = tuple(digest for digest in found if digest != key)
         loose = tuple(digest for digest, finder in found.items() if finder.loose)
-        return Digests(key, others, loose, self.comparison_digests(values))
+        return Digests(key, others, loose, self._comparison_digests(once))
 
     def scope_of(self, values: Mapping[str, Any]) -> Any:
         """Return the scope value of `values`, None if the resource has no scope."""
@@ -117,14 +113,37 @@ class Identity:
 
     def comparison_digests(self, values: Mapping[str, Any]) -> dict[str, str | None]:
         """Return digests of the comparison fields of `values`; None for a missing field."""
-        found = (
-            (name, *_forms(extract(values))) for name, extract in self.comparison_fields.items()
-        )
+        return self._comparison_digests(Comparable(values))
+
+    def _key(self, values: "Comparable") -> str | None:
+        found = (finder.digests(self.resource, values) for finder in self.keys)
+        return next((digests[0] for digests in found if digests), None)
+
+    def _rules_by_digest(self, values: "Comparable") -> dict[str, MatchRule]:
+        return {
+            digest: finder
+            for finder in (*self.keys, *self.possible_match_rules)
+            for digest in finder.digests(self.resource, values)
+        }
+
+    def _comparison_digests(self, values: "Comparable") -> dict[str, str | None]:
+        found = ((name, *values.forms(each)) for name, each in self.comparison_fields.items())
         return {name: _digest(forms) if forms else None for name, *forms in found}
 
-    @property
-    def _finders(self) -> Sequence[MatchRule]:
-        return (*self.keys, *self.possible_match_rules)
+
+@dataclass(frozen=True, slots=True)
+class Comparable:
+    """A row or record, of which each comparison value is extracted once: several rules use it."""
+
+    values: Mapping[str, Any]
+    _found: dict[Extractor, Collection[str]] = field(default_factory=dict)
+
+    def forms(self, extract: Extractor) -> Collection[str]:
+        """Return what an extractor finds; nothing if a value is missing."""
+        if extract not in self._found:
+            found = extract(self.values)
+            self._found[extract] = (found,) if isinstance(found, str) else found or ()
+        return self._found[extract]
 
 
 @cache
@@ -134,6 +153,7 @@ def rules_version(region: str) -> str:
     return _digest([release, _KEYS, phonenumbers.__version__, unicodedata.unidata_version, region])
 
 
+@cache  # rules of the same fields share their values
 def plain(*fields: str) -> Extractor:
     """Return an extractor of the normalized values of `fields`, None if one is missing."""
 
@@ -159,12 +179,6 @@ def normalize(value: Any) -> str | None:
     except ValueError:
         return text.casefold()
     return None if day is None else day.isoformat()
-
-
-def _forms(read: str | Collection[str] | None) -> Collection[str]:
-    if read is None:
-        return ()
-    return (read,) if isinstance(read, str) else read
 
 
 def _digest(parts: Sequence[str | None]) -> str:

@@ -61,6 +61,8 @@ def _company(name: str) -> str:
 
 def words(text: str) -> list[str]:
     """Return the words of a text in lower case, without accents and punctuation."""
+    if text.isascii():
+        return re.findall(r"\w+", text.casefold())
     plain = unicodedata.normalize("NFKD", text).casefold()
     return re.findall(r"\w+", "".join(char for char in plain if not unicodedata.combining(char)))
 
