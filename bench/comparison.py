@@ -61,7 +61,8 @@ SUMS = {
 }
 OUR_TABLES = {"invoices": "bms.client_invoice", "contacts": "bms.contact"}
 EDITS = {
-    "invoices": "update bms.client_invoice set _row_hash = '' where id_invoice % 20 = 1",
+    "invoices": "update bms.client_invoice set _row_hash = '' where id_invoice % 20 = 1; "
+    "truncate bms.client_invoice_digest",
     "contacts": "update bms.contact set _row_hash = '', _list_hash = '' where id % 20 = 1",
 }
 """As if the service had changed one row in twenty."""

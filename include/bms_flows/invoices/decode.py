@@ -5,8 +5,11 @@ more than the interface describes, and its errors name no row. So `bms.decoding`
 with any deviation row by row. Both ways return the same rows.
 """
 
-import typing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
+from functools import cache
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -17,6 +20,7 @@ from bms.endpoints import BY_NAME
 from bms.records import ClientInvoice, described
 from bms.records.declaration import labels
 from bms.responses import Rows
+from bms_flows.invoices.totals import DayFacts
 from bms_flows.runtime.columns import MONEY_DIGITS, MONEY_SCALE
 
 OUTLINE = msgspec.json.Decoder(list[msgspec.Raw])
@@ -31,13 +35,6 @@ SCHEMA = pa.schema(
     [(name, KINDS.get(each.kind, pa.string())) for name, each in described(ClientInvoice).items()]
 )
 """The record's fields as columns; dates stay texts until `bms_flows.runtime.columns` parses them."""
-_NUMBERS: typing.Any = msgspec.defstruct(
-    "Numbers",
-    [(ClientInvoice.KEY, int), *((name, float) for name in ClientInvoice.amounts())],
-    gc=False,
-)
-NUMBERS = msgspec.json.Decoder(list[_NUMBERS])
-"""Accepts rows that are objects with a number as key and as each amount; ignores other fields."""
 CODE_NAMES = labels(ClientInvoice)
 """Fields that name a code in the requested language, with the code's field."""
 BLOCK = 1 << 20
@@ -52,7 +49,15 @@ class ColumnarResponse:
     body: bytes = field(repr=False)
 
 
-Response = ColumnarResponse | Rows[ClientInvoice]
+@dataclass(frozen=True)
+class KnownResponse:
+    """A response, not decoded, whose rows an earlier load decoded; `days` has every day of its window."""
+
+    body: bytes = field(repr=False)
+    days: Mapping[date, DayFacts]
+
+
+Response = ColumnarResponse | KnownResponse | Rows[ClientInvoice]
 
 
 class ResponseReader:
@@ -61,9 +66,14 @@ class ResponseReader:
     def __init__(self) -> None:
         self._records = RecordReader(BY_NAME["list_client_invoices"], ClientInvoice)
 
-    def read(self, body: bytes) -> Response:
-        """Return the response as columns if possible, else as records; raise `MalformedResponse`."""
-        rows = read_columns(body)
+    def read(
+        self, body: bytes, raws: Sequence[msgspec.Raw] = ()
+    ) -> ColumnarResponse | Rows[ClientInvoice]:
+        """Return the response as columns if possible, else as records; raise `MalformedResponse`.
+
+        `raws` are the rows of the body, if the caller has split them.
+        """
+        rows = read_columns(body, raws)
         return self.records(body) if rows is None else ColumnarResponse(rows, body)
 
     def records(self, body: bytes) -> Rows[ClientInvoice]:
@@ -71,12 +81,30 @@ class ResponseReader:
         return self._records.rows(body)
 
 
-def read_columns(body: bytes) -> pa.Table | None:
+@cache
+def _numbers(range_date: str) -> msgspec.json.Decoder[list[Any]]:
+    """Return the decoder of rows that are objects with a number as key and as each amount.
+
+    The decoder reads the text of the date that the range filters, and ignores other fields.
+    """
+    amounts = [(name, float) for name in ClientInvoice.amounts()]
+    fields: list[Any] = [(ClientInvoice.KEY, int), *amounts, (range_date, str | None, None)]
+    return msgspec.json.Decoder(list[msgspec.defstruct("Numbers", fields, gc=False)])  # type: ignore[misc]
+
+
+def split(body: bytes, range_date: str = "invoice_date") -> tuple[list[msgspec.Raw], list[Any]]:
+    """Return the rows of a response as bytes, and each row's key and the text of its date.
+
+    Raises one of `UNREADABLE` if the response must be read row by row: Arrow would accept a quoted
+    amount and a row without key.
+    """
+    return OUTLINE.decode(body), _numbers(range_date).decode(body)
+
+
+def read_columns(body: bytes, raws: Sequence[msgspec.Raw] = ()) -> pa.Table | None:
     """Return the rows of a response as columns, None if the response must be read row by row."""
     try:
-        raws = OUTLINE.decode(body)
-        # Arrow would accept a quoted amount and a row without key.
-        NUMBERS.decode(body)
+        raws = raws or split(body)[0]
         lines = b"\n".join(raws)
         # Arrow crashes on a line that begins with null: require one object per line.
         if lines.count(b"\n") >= len(raws):

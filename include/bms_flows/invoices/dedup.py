@@ -25,7 +25,7 @@ class DedupIndex:
     def __init__(self) -> None:
         self._sorted: list[IdArray] = []
 
-    def add(self, ids: Collection[int] | pa.Array) -> None:
+    def add(self, ids: Collection[int] | IdArray | pa.Array) -> None:
         """Add ids."""
         added = np.sort(_array(ids))
         if not len(added):
@@ -41,7 +41,7 @@ class DedupIndex:
             rows += len(last)
         self._sorted.append(np.sort(np.concatenate(merged)))
 
-    def known(self, ids: Collection[int] | pa.Array) -> set[int]:
+    def known(self, ids: Collection[int] | IdArray | pa.Array) -> set[int]:
         """Return the ids of `ids` that are in the index."""
         asked = np.sort(_array(ids))  # sorted lookups share cache lines
         if not len(asked):
@@ -54,8 +54,10 @@ class DedupIndex:
         return found
 
 
-def _array(ids: Collection[int] | pa.Array) -> IdArray:
+def _array(ids: Collection[int] | IdArray | pa.Array) -> IdArray:
     """Return ids as an array, without ids beyond 64 bits: their rows are quarantined anyway."""
+    if isinstance(ids, np.ndarray):
+        return ids
     if isinstance(ids, pa.Array):
         array: IdArray = ids.to_numpy()
         return array

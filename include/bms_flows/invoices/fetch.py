@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Literal
@@ -13,6 +13,7 @@ from bms_flows.invoices.decode import Response, ResponseReader
 from bms_flows.runtime.windows import Window
 
 WindowResponse = tuple[Window, Response]
+ReadResponse = Callable[[Window, bytes], Response]
 
 MAX_RESPONSE_BYTES = 3_000_000
 """Limit for one response; its columns take twice as much memory."""
@@ -44,13 +45,13 @@ class Fetcher:
     ahead: int
     """Maximum number of open requests."""
     todo: deque[Window]
+    read: ReadResponse
     open_requests: deque[OpenRequest] = field(default_factory=deque)
     limit: int = FIRST_REQUESTS
     day_bytes: float = 0.0
     """Bytes of a day in the largest response so far."""
 
     def __post_init__(self) -> None:
-        self._reader = ResponseReader()
         # One thread: a reader learns field names, and decoding must not delay the event loop.
         self.thread = ThreadPoolExecutor(1)
 
@@ -110,7 +111,7 @@ class Fetcher:
             request.bytes_waiting += len(body)
             await request.may_decode.wait()
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self.thread, self._reader.read, body)
+            return await loop.run_in_executor(self.thread, self.read, window, body)
 
         try:
             response: Response = await self.client.client_invoices(
@@ -135,15 +136,18 @@ async def fetch(
     *,
     language: Literal["EN", "FR"],
     ahead: int,
+    read: ReadResponse | None = None,
 ) -> AsyncIterator[WindowResponse]:
     """Yield the windows' responses in the windows' order, with at most `ahead` open requests.
 
     The number of open requests doubles whenever the loader has to wait for a response, and is
     halved while received bodies exceed `MAX_WAITING_BYTES`. The largest response so far gives the
     size of a day: windows are cut so that a response stays below `MAX_RESPONSE_BYTES`. A range that
-    the service refuses is halved, down to one day.
+    the service refuses is halved, down to one day. `read` decodes a response.
     """
-    fetcher = Fetcher(client, id_entity, language, ahead, deque(windows))
+    reader = ResponseReader()
+    read = read or (lambda _, body: reader.read(body))
+    fetcher = Fetcher(client, id_entity, language, ahead, deque(windows), read)
     try:
         fetcher.fill()
         while fetcher.open_requests:

@@ -9,7 +9,7 @@ from bms_flows.invoices.transform import Transform
 from bms_flows.runtime.profile import Part, Profile, Share
 from bms_flows.runtime.quarantine import InvalidRow
 from bms_warehouse.queries import changes
-from bms_warehouse.queries.invoices import days_of, of_other_entities
+from bms_warehouse.queries.invoices import days_of, in_other_entities
 from bms_warehouse.tables import client_invoice, superseded
 
 SETTLED = (
@@ -56,18 +56,9 @@ def load_profile(
     largest = max(counter.clients.values(), default=0)
     profile.add("client", largest, counter.clients.total(), new_days)
     profile.add("negative", counter.negative, counter.new.total(), new_days)
-    profile.add("foreign", *_foreign_share(transform), days)
+    foreign = in_other_entities(loader.connection, counter.sample, transform.id_entity)
+    profile.add("foreign", foreign, len(counter.sample), days)
     return profile
-
-
-def _foreign_share(transform: Transform) -> Share:
-    """Return how many of the sampled rows equal a stored row of another entity."""
-    sample = [row for table in transform.rows.sample for row in table.to_pylist()]
-    if not sample:
-        return Share()
-    ids = [row["id_invoice"] for row in sample]
-    others = of_other_entities(transform.committed, ids, transform.id_entity)
-    return Share(sum(tuple(row.values()) in others for row in sample), len(sample))
 
 
 def _add_read_rows(

@@ -151,6 +151,8 @@ def publish(transform: Transform, loader: Loader, unit: Unit) -> Sequence[Row[An
         step_run_id=step_run_id,
         observed_at=at,
     )
+    if transform.cache:
+        transform.cache.save(connection)
     written = _written_rows(loader, unit)
     _mark_days(connection, transform, unit, {each.day for each in written}, at)
     quarantine.save(

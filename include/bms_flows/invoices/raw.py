@@ -114,7 +114,7 @@ def reload(
         volatile=frozenset(stored.volatile),
     )
     for window, response in stored.requested():
-        loader.add(transform.add(window, response).differing)
+        loader.add(transform.add(window, response))
         renew()
     for response in stored.moved():
         loader.add(transform.add_moved(response))

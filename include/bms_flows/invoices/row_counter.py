@@ -1,16 +1,20 @@
 """Counts of the rows of an invoice load, from the columns in memory."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from datetime import date
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bms.records import ClientInvoice, described
 from bms.responses import Rows
 from bms_flows.invoices.decode import CODE_NAMES
+from bms_flows.invoices.dedup import IdArray
+from bms_flows.invoices.totals import DayFacts, facts_by_day
 from bms_flows.runtime.checks import NEW_EMPTY
 from bms_flows.runtime.profile import Level, Part, Share
 from bms_flows.runtime.windows import DAY, Window
@@ -20,8 +24,6 @@ FIELDS = tuple(name for name in described(ClientInvoice) if name not in REQUIRED
 """Fields that may be empty; a row without a required field is quarantined."""
 OPTIONAL = tuple(name for name in FIELDS if name not in CODE_NAMES)
 """Without the names of codes, which depend on the language."""
-IDENTITY = ("id_invoice", "reference_number", "id_client", "total_incl_vat")
-"""Fields that are equal in two entities only if one of them got the other's response."""
 FRESH_DAYS = 7
 """Age up to which a new row counts as of the last week."""
 SAMPLE_ROWS = 40
@@ -43,6 +45,22 @@ class FieldCounts:
         """Return the counts above 0."""
         found = {each.name: dict(+getattr(self, each.name)) for each in fields(self)}
         return {name: counts for name, counts in found.items() if counts}
+
+
+def day_facts(rows: pa.Table) -> dict[date, DayFacts]:
+    """Return what the rows of each `_counted_day` add to totals, counts and code names."""
+    facts = facts_by_day(rows)
+    empty = [name for name in FIELDS if rows.column(name).null_count]
+    counts = [(name, "count", pc.CountOptions("only_null")) for name in empty]
+    for group in rows.group_by("_counted_day", use_threads=False).aggregate(counts).to_pylist():
+        counted = {name: group[f"{name}_count"] for name in empty}
+        facts[group["_counted_day"]].empty = {name: n for name, n in counted.items() if n}
+    for name, code in CODE_NAMES.items():
+        labels = rows.group_by(["_counted_day", code, name], use_threads=False).aggregate([])
+        for day, *label in zip(*labels.to_pydict().values(), strict=True):
+            if None not in label:
+                facts[day].names.append((code, *label))
+    return facts
 
 
 @dataclass
@@ -69,7 +87,16 @@ class RowCounter:
     new_days: set[date] = field(default_factory=set)
     repeated: list[Part] = field(default_factory=list)
     elsewhere: list[Part] = field(default_factory=list)
-    sample: list[pa.Table] = field(default_factory=list)
+    sample: list[int] = field(default_factory=list)
+    """Ids of rows to compare with other entities."""
+
+    def add_days(self, days: Iterable[DayFacts], ids: IdArray) -> None:
+        """Add the days of a response, and the ids of its rows."""
+        for each in days:
+            self.rows += each.rows
+            self.unpaid += each.unpaid
+            self.counts.missing.update(each.empty)
+        self.sample += np.sort(ids)[:: max(1, len(ids) // SAMPLE_ROWS)].tolist()
 
     def add(
         self,
@@ -79,18 +106,11 @@ class RowCounter:
         new: pa.Array,
         records: Rows[ClientInvoice] | None,
     ) -> None:
-        """Add the rows of a response: all rows, differing rows, and which of these are new.
+        """Add the rows of a decoded response: all rows, differing rows, and which of these are new.
 
         `records` is None if every value is as the interface describes.
         """
-        self.rows += rows.num_rows
-        for name in FIELDS:
-            self.counts.missing[name] += rows.column(name).null_count
-        self.unpaid += pc.sum(pc.not_equal(rows.column("total_due"), 0)).as_py() or 0
         self._add_outside(window, rows)
-        step = max(1, rows.num_rows // SAMPLE_ROWS)
-        chosen = pa.array(range(0, rows.num_rows, step), pa.int64())
-        self.sample.append(rows.select(IDENTITY).take(chosen))
         if new.true_count:
             self._add_new(
                 window, rows, differing if new.false_count == 0 else differing.filter(new)

@@ -11,7 +11,13 @@ import pyarrow as pa
 from bms.dates import parse_date
 from bms.records import ClientInvoice
 from bms.responses import Rows
-from bms_flows.invoices.decode import CODE_NAMES, ColumnarResponse, Response, ResponseReader
+from bms_flows.invoices.decode import (
+    CODE_NAMES,
+    ColumnarResponse,
+    KnownResponse,
+    Response,
+    ResponseReader,
+)
 from bms_flows.invoices.totals import listed_days
 from bms_flows.runtime.columns import row_hashes, typed_columns, typed_records
 from bms_warehouse.tables import CLIENT_INVOICE_FIELDS, client_invoice
@@ -60,6 +66,8 @@ class RowReader:
 
     def read(self, answer: Response) -> ResponseRows:
         """Return the rows of a response: as columns at once if every value fits, else row by row."""
+        if isinstance(answer, KnownResponse):
+            answer = self._reader.read(answer.body)
         if isinstance(answer, ColumnarResponse):
             rows = typed_columns(answer.rows, _COLUMNS, self.zone, {"id_entity": self.id_entity})
             if rows is not None:
@@ -84,7 +92,7 @@ class RowReader:
         return [_as_json(records, read.positions[row]) for row in rows]
 
     def _records(self, answer: Response) -> Rows[ClientInvoice]:
-        return self._reader.records(answer.body) if isinstance(answer, ColumnarResponse) else answer
+        return answer if isinstance(answer, Rows) else self._reader.records(answer.body)
 
     def _completed(self, rows: pa.Table, extra: pa.Array) -> pa.Table:
         rows = rows.append_column("_extra", extra)

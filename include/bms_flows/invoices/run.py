@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from bms.client import Client
-from bms_flows.invoices.fetch import WindowResponse, fetch
+from bms_flows.invoices.day_cache import DayCache
+from bms_flows.invoices.fetch import ReadResponse, WindowResponse, fetch
 from bms_flows.invoices.leases import lease_days
 from bms_flows.invoices.load import RESOURCE, Loader
 from bms_flows.invoices.lookback import search_windows
@@ -48,17 +49,23 @@ class Extraction:
         committed, record = self.publication.committed, self.publication.record
         read_at = clock(committed)
         of_list: dict[str, Any] = {"resource": RESOURCE, "id_entity": self.unit.id_entity}
+        volatile = profiles.volatile(committed, **of_list)
+        cache = DayCache(self.unit.id_entity, record.zone, record.range_date, volatile)
+        cache.load(committed, self.unit.days)
         transform = Transform(
             committed,
             self.unit.id_entity,
             record.zone,
             record.range_date,
             read_at,
-            volatile=profiles.volatile(committed, **of_list),
+            volatile=volatile,
+            cache=cache,
         )
         with self.publication.writing.begin() as transaction:
             loader = self.publication.loader(read_at)
-            await self._load_responses(self._fetch(self.unit.windows), transform, loader)
+            await self._load_responses(
+                self._fetch(self.unit.windows, cache.read), transform, loader
+            )
             await self._find_moved(transform, loader)
             review = await review_load(self.client, transform, loader, self.unit, self.settings)
             if review.held:
@@ -84,13 +91,16 @@ class Extraction:
                 )
             hold(self.publication, review, transform, published)
 
-    def _fetch(self, windows: Iterable[Window]) -> AsyncIterator[WindowResponse]:
+    def _fetch(
+        self, windows: Iterable[Window], read: ReadResponse | None = None
+    ) -> AsyncIterator[WindowResponse]:
         return fetch(
             self.client,
             self.unit.id_entity,
             [part for window in windows for part in window.cut(self.settings.window_days)],
             language=self.language,
             ahead=self.client.settings.concurrency,
+            read=read,
         )
 
     async def _load_responses(
@@ -104,10 +114,10 @@ class Extraction:
         raw = self.publication.landing.raw
         with BackgroundWriter() as files, BackgroundWriter(waiting=1) as tables:
             async for window, response in responses:
-                transformed = await asyncio.to_thread(transform.add, window, response)
+                differing = await asyncio.to_thread(transform.add, window, response)
                 path = raw / raw_file_name(self.unit.id_entity, window)
                 await files.put(save_raw, path, response.body)
-                await tables.put(loader.add, transformed.differing)
+                await tables.put(loader.add, differing)
                 self.publication.renew()
                 self.progress.add(window, transform.counts)
             await files.done()

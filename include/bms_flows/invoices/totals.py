@@ -1,12 +1,12 @@
 """Control totals of a load: exact sums by currency, and counts by day."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
-from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,6 +14,24 @@ from bms_flows.runtime.step_log import AMOUNTS, CurrencyTotal
 from bms_flows.runtime.windows import Window
 
 CENT = Decimal("0.01")
+
+
+class DayFacts(msgspec.Struct):
+    """What the rows that count under a day add to the totals and the checks of a load."""
+
+    stored: str = ""
+    """Digest of the rows' ids and row hashes."""
+    rows: int = 0
+    unpaid: int = 0
+    invoices: int = 0
+    """Rows that are listed under this day."""
+    open_invoices: int = 0
+    amounts: dict[str, CurrencyTotal] = {}
+    """Sums by currency."""
+    empty: dict[str, int] = {}
+    """Rows without a value, by field."""
+    names: list[tuple[str, str, str]] = []
+    """Field, code and name, in the requested language."""
 
 
 @dataclass
@@ -35,38 +53,46 @@ class ControlTotals:
     """Days of each currency."""
     days: dict[date, DayCounts] = field(default_factory=lambda: defaultdict(DayCounts))
 
-    def add(self, rows: pa.Table, window: Window) -> None:
-        """Add the rows of one window's response, with `_day` and `_counted_day`; its days count as read."""
+    def add(self, facts: Mapping[date, DayFacts], window: Window) -> None:
+        """Add the rows of one window's response; its days count as read."""
         for day in window:
             self.days[day]
-        rows = rows.append_column("open", is_open(rows))
-        for group in self._add_amounts(rows, ["_day", "_counted_day"], [("open", "sum")]):
-            invoices = group["id_invoice_count"]
-            self.currencies[group["currency"] or ""].add(group["_counted_day"])
-            if group["_day"] == group["_counted_day"]:
-                found = self.days[group["_day"]]
-                found.invoices += invoices
-                found.open_invoices += group["open_sum"] or 0
+        self.add_moved(facts.values())
+        for day, each in facts.items():
+            for currency in each.amounts:
+                self.currencies[currency].add(day)
+            if each.invoices:
+                self.days[day].invoices += each.invoices
+                self.days[day].open_invoices += each.open_invoices
 
-    def add_moved(self, rows: pa.Table) -> None:
+    def add_moved(self, facts: Iterable[DayFacts]) -> None:
         """Add the amounts of invoices that were found on another day; no day counts as read."""
-        self._add_amounts(rows)
+        for each in facts:
+            for currency, total in each.amounts.items():
+                self.by_currency[currency].add(total.invoices, total.amounts)
 
-    def _add_amounts(
-        self,
-        rows: pa.Table,
-        keys: Sequence[str] = (),
-        sums: Sequence[tuple[str, str]] = (),
-    ) -> list[dict[str, Any]]:
-        """Add the amounts by currency; return the groups of currency and `keys` with these and `sums`."""
-        groups = rows.group_by(["currency", *keys], use_threads=False).aggregate(
-            [("id_invoice", "count"), *sums, *((amount, "sum") for amount in AMOUNTS)]
-        )
-        found: list[dict[str, Any]] = groups.to_pylist()
-        for group in found:
-            amounts = {amount: group[f"{amount}_sum"] for amount in AMOUNTS}
-            self.by_currency[group["currency"] or ""].add(group["id_invoice_count"], amounts)
-        return found
+
+def facts_by_day(rows: pa.Table) -> dict[date, DayFacts]:
+    """Return what the rows of each `_counted_day` add to the control totals."""
+    listed = pc.equal(rows.column("_day"), rows.column("_counted_day")).fill_null(False)
+    flags = {
+        "invoices": listed,
+        "open_invoices": pc.and_(listed, is_open(rows)),
+        "unpaid": pc.not_equal(rows.column("total_due"), 0),
+    }
+    amounts = ["_counted_day", "currency", "id_invoice", *AMOUNTS]
+    columns = {name: rows.column(name) for name in amounts} | flags
+    sums = [(name, "sum") for name in (*flags, *AMOUNTS)]
+    groups = pa.table(columns).group_by(["_counted_day", "currency"], use_threads=False)
+    facts: dict[date, DayFacts] = defaultdict(DayFacts)
+    for group in groups.aggregate([("id_invoice", "count"), *sums]).to_pylist():
+        of_day, count = facts[group["_counted_day"]], group["id_invoice_count"]
+        of_day.rows += count
+        for name in flags:
+            setattr(of_day, name, getattr(of_day, name) + (group[f"{name}_sum"] or 0))
+        total = of_day.amounts.setdefault(group["currency"] or "", CurrencyTotal())
+        total.add(count, {amount: group[f"{amount}_sum"] for amount in AMOUNTS})
+    return facts
 
 
 def is_open(rows: pa.Table) -> pa.ChunkedArray:

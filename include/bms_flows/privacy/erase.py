@@ -27,6 +27,7 @@ from bms_flows.privacy.retention import ABANDONED_AFTER, RECEIPT
 from bms_flows.runtime import storage
 from bms_warehouse import database
 from bms_warehouse.tables import (
+    client_invoice_digest,
     contact_agreement,
     contact_difference,
     creation,
@@ -98,6 +99,7 @@ def erase(engine: Engine, data_root: UPath, resource: MirroredResource, key: str
             path.unlink(missing_ok=True)
         for table, where in _rows(resource, key):
             connection.execute(delete(table).where(where))
+        connection.execute(delete(client_invoice_digest))  # of rows that may name the person
     return found
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from datetime import date, datetime
-from typing import Any
 
 from sqlalchemy import Connection
 
@@ -44,18 +43,42 @@ def days_of(connection: Connection, id_entity: int, ids: Collection[int]) -> dic
         return dict(cursor.execute(DAYS_OF, given).fetchall())
 
 
-OF_OTHERS = b"""
-    select i.id_invoice, i.reference_number, i.id_client, i.total_incl_vat
-    from (select distinct id_entity from bms.client_invoice_day) as e
-    join bms.client_invoice i on i.id_entity = e.id_entity and i.id_invoice = any(%(ids)s)
-    where e.id_entity <> %(id_entity)s
+IN_OTHERS = b"""
+    with e as materialized (
+        select distinct id_entity from bms.client_invoice_day where id_entity <> %(id_entity)s
+    )
+    select count(distinct i.id_invoice) from e
+    join bms.client_invoice o on o.id_entity = e.id_entity and o.id_invoice = any(%(ids)s)
+    join bms.client_invoice i on i.id_entity = %(id_entity)s and i.id_invoice = o.id_invoice
+        and (i.reference_number, i.id_client, i.total_incl_vat)
+            is not distinct from (o.reference_number, o.id_client, o.total_incl_vat)
 """
 
 
-def of_other_entities(
-    connection: Connection, ids: Sequence[int], id_entity: int
-) -> set[tuple[Any, ...]]:
-    """Return identifier, reference, client and amount of other entities' invoices with these ids."""
+def in_other_entities(connection: Connection, ids: Sequence[int], id_entity: int) -> int:
+    """Return how many of these invoices another entity has with the same reference, client and amount.
+
+    These are equal in two entities only if one of them got the other's response.
+    """
     given = {"ids": [*ids], "id_entity": id_entity}
     with loads.driver(connection).cursor() as cursor:
-        return {*cursor.execute(OF_OTHERS, given)}
+        [(found,)] = cursor.execute(IN_OTHERS, given).fetchall()
+    return int(found)
+
+
+STORED_ROWS = b"""
+    select _day, string_agg(int8send(id_invoice) || _row_hash, '' order by id_invoice)
+    from bms.client_invoice
+    where id_entity = %(id_entity)s and _missing_since is null
+        and _day between %(start)s and %(end)s
+    group by _day
+"""
+
+
+def stored_rows(
+    connection: Connection, id_entity: int, start: date, end: date
+) -> dict[date, bytes]:
+    """Return each day's invoices in order: eight bytes of the id, then the row hash."""
+    given = {"id_entity": id_entity, "start": start, "end": end}
+    with loads.driver(connection).cursor(binary=True) as cursor:
+        return dict(cursor.execute(STORED_ROWS, given).fetchall())

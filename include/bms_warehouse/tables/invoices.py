@@ -62,6 +62,18 @@ client_invoice_day = Table(
     comment="Watermark of the extraction: the days read completely.",
 )
 
+client_invoice_digest = Table(
+    "client_invoice_digest",
+    METADATA,
+    *columns("""
+        id_entity bigint key -- Entity.
+        day date key -- A day of invoices.
+        digest bytes -- Digest of the day's rows as received, the settings, the code, and facts.
+        facts json -- Row count, sums, empty values and code names of the rows.
+    """),
+    comment="Cache of the extraction: a day with these rows is not decoded again. May be emptied.",
+)
+
 client_invoice_finding = Table(
     "client_invoice_finding",
     METADATA,

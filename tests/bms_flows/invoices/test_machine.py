@@ -197,6 +197,20 @@ class Nights(RuleBasedStateMachine):
                 assert same, f"{key} is stored otherwise than it is listed"
                 assert not rows[key].missing
 
+    @rule(choice=CHOICE)
+    def spoil_the_cache(self, choice: int) -> None:
+        """Each entry gets the facts of another day, and half of them its digest as well."""
+        entries = "bms.client_invoice_digest"
+        with self.company.warehouse.begin() as connection:
+            connection.execute(
+                text(
+                    f"update {entries} c set facts = o.facts, digest = case when o.day - c.day = 1 "
+                    f"then o.digest else c.digest end from {entries} o "
+                    "where abs(o.day - c.day) = 1 and (o.day - date '2026-03-02') % 2 = :choice"
+                ),
+                {"choice": choice % 2},
+            )
+
     @rule()
     def make_again(self) -> None:
         """The stored answers make the same tables."""

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bms_flows.invoices.totals import ControlTotals
+from bms_flows.invoices.totals import ControlTotals, facts_by_day
 from bms_flows.runtime.columns import MONEY_DIGITS, MONEY_SCALE
 from bms_flows.runtime.step_log import AMOUNTS
 from bms_flows.runtime.windows import Window
@@ -46,7 +46,7 @@ def test_totals_are_exact_over_responses_of_any_amounts(
     totals = ControlTotals()
     expected: dict[str, int] = {}
     for amounts in answers:
-        totals.add(answer(amounts), Window(DAY, DAY))
+        totals.add(facts_by_day(answer(amounts)), Window(DAY, DAY))
         for currency, unit in amounts:
             expected[currency or ""] = expected.get(currency or "", 0) + unit
     assert totals.by_currency.keys() == expected.keys()

@@ -1,0 +1,205 @@
+"""Days that an earlier load decoded: any state of the cache gives the same tables."""
+
+import json
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from bms_flows.invoices.day_cache import DayCache
+from bms_flows.invoices.decode import KnownResponse
+from bms_flows.runtime.windows import DAY, Window
+from tests.bms_flows.invoices.listed import Company, invoice
+from tests.support.sql import execute, fetch, scalar, scalars
+
+FIRST = date(2026, 3, 2)
+LAST = FIRST + 9 * DAY
+EMPTY = """
+    truncate bms.client_invoice, bms.client_invoice_superseded, bms.client_invoice_day,
+        bms.client_invoice_digest, bms.client_invoice_finding, bms.client_invoice_missing_number,
+        bms.quarantine, bms.code_name, bms.step_run restart identity cascade
+"""
+CACHE = "bms.client_invoice_digest"
+STATES: dict[str, str] = {
+    "missing": f"truncate {CACHE}",
+    "old": f"delete from {CACHE}; insert into {CACHE} select * from public.first_cache",
+    "of_other_days": f"update {CACHE} c set digest = o.digest, facts = o.facts from {CACHE} o "
+    "where o.day = c.day + 1",
+    "other_facts": f'update {CACHE} set facts = facts || \'{{"unpaid": 9, "rows": 1}}\'',
+    "no_facts": f"update {CACHE} set facts = '[]'",
+    "other_digests": f"update {CACHE} set digest = ''",
+}
+RESULTS = {
+    "client_invoice_version": "id_invoice, _version",
+    "client_invoice_day": "day",
+    "client_invoice_finding": "day",
+    "control_total": "step_run_id, currency",
+    "load_profile": "step_run_id",
+    "quarantine": "row_key",
+    "code_name": "field, code",
+    "step_run": "id",
+}
+
+
+def rows() -> list[dict[str, Any]]:
+    return [
+        invoice(
+            key,
+            FIRST + key % 9 * DAY,  # the last day is empty
+            currency=("EUR", "USD", None)[key % 3],
+            total_due=key % 4,
+            status_name="Payée",
+            id_client=key if key % 5 else None,
+        )
+        for key in range(1, 61)
+    ]
+
+
+def edit(row: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    row.update(changes)
+    return row
+
+
+NIGHTS: list[Callable[[list[dict[str, Any]]], object]] = [
+    lambda listed: listed,
+    lambda listed: listed,
+    lambda listed: edit(listed[3], total_due=0),
+    lambda listed: listed.reverse(),
+    lambda listed: listed.append(invoice(61, FIRST)),
+    lambda listed: listed.pop(7),
+    lambda listed: edit(listed[5], invoice_date=LAST.isoformat()),
+    lambda listed: edit(listed[6], invoice_date=None),
+    lambda listed: listed.append(listed[9] | {"total_due": 5}),  # a copy
+    lambda listed: edit(listed[11], total_due="1,5"),  # quarantined
+    lambda listed: edit(listed[12], canceled=0),  # converted
+    lambda listed: [edit(row, status_name="Réglée") for row in listed],
+    lambda listed: [edit(row, unknown={"a": 1}) for row in listed],
+    lambda listed: listed,
+]
+
+
+def results(company: Company, prepare: str) -> dict[str, Any]:
+    """Return all tables, without times, after nights in which the cache was prepared."""
+    execute(company.warehouse, EMPTY)
+    company.service.rows = rows()
+    for number, change in enumerate(NIGHTS):
+        change(company.service.rows)
+        if prepare:
+            execute(company.warehouse, prepare)
+        company.held(FIRST, LAST)
+        if number == 0:
+            execute(company.warehouse, "drop table if exists public.first_cache")
+            execute(company.warehouse, f"create table public.first_cache as table {CACHE}")
+    left_out = "latency|_at$|_since$|^raw$|^report$|^version$|^requests$|^dag_run_id$"
+    query = (
+        "select (select jsonb_object_agg(key, case when jsonb_typeof(value) = 'object' then "
+        " (select jsonb_object_agg(k, v) from jsonb_each(value) as x(k, v) where k !~ '{left_out}') "
+        " else value end) from jsonb_each(to_jsonb(t)) where key !~ '{left_out}') "
+        "from bms.{table} t order by {order}"
+    )
+    return {
+        table: scalars(company.warehouse, query.format(left_out=left_out, table=table, order=order))
+        for table, order in RESULTS.items()
+    }
+
+
+def test_a_cache_in_any_state_gives_the_same_tables(company: Company) -> None:
+    cached = results(company, "")
+    assert all(cached.values())
+    for state, prepare in STATES.items():
+        with_state = results(company, prepare)
+        for table, stored in cached.items():
+            assert with_state[table] == stored, (state, table)
+
+
+def entries(warehouse: Engine) -> dict[date, str]:
+    """Return the transaction that wrote each entry: a day that is decoded is written again."""
+    found = fetch(warehouse, f"select day, xmin::text as written from {CACHE}")
+    return {each.day: each.written for each in found}
+
+
+def test_an_unchanged_day_is_not_decoded(company: Company, warehouse: Engine) -> None:
+    company.service.rows = rows()
+    company.read(FIRST, LAST)
+    first = entries(warehouse)
+    assert len(first) == 10
+    company.service.rows.reverse()
+    again = company.read(FIRST, LAST)
+    assert (again["rows_read"], again["unchanged"]) == (60, 60)
+    assert entries(warehouse) == first
+    edit(company.service.rows[0], total_due=77)  # of the 60th invoice, in the first response
+    assert company.read(FIRST, LAST)["changed"] == 1
+    written = {day for day, by in entries(warehouse).items() if by != first[day]}
+    assert written == {FIRST + n * DAY for n in range(7)}
+    # Other requests find the same days.
+    for start in (0, 1, 3):
+        before = entries(warehouse)
+        company.read(FIRST + start * DAY, LAST)
+        assert entries(warehouse) == before
+
+
+DAMAGE = {
+    "another_hash": "update bms.client_invoice set _row_hash = '' where id_invoice = 4",
+    "missing": "update bms.client_invoice set _missing_since = now() where id_invoice = 4",
+    "deleted": "delete from bms.client_invoice where id_invoice = 4",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_warehouse_with_other_rows_is_corrected(
+    company: Company, warehouse: Engine, damage: str
+) -> None:
+    company.service.rows = rows()
+    company.read(FIRST, LAST)
+    query = "select id_invoice, _day, _row_hash, _missing_since is null from bms.client_invoice order by 1"
+    before = fetch(warehouse, query)
+    execute(warehouse, DAMAGE[damage])
+    again = company.read(FIRST, LAST)
+    assert again["inserted"] + again["changed"] == 1
+    assert fetch(warehouse, query) == before
+
+
+def test_a_row_that_the_service_never_listed_is_marked_as_missing(
+    company: Company, warehouse: Engine
+) -> None:
+    company.service.rows = rows()
+    company.read(FIRST, LAST)
+    execute(
+        warehouse,
+        "insert into bms.client_invoice select (r).* from (select jsonb_populate_record(i, "
+        "'{\"id_invoice\": 99}') as r from bms.client_invoice i where id_invoice = 4) as x",
+    )
+    assert company.read(FIRST, LAST)["missing"] == 1
+
+
+def test_held_days_are_not_cached(company: Company, warehouse: Engine) -> None:
+    company.service.rows = rows()
+    company.read(FIRST, LAST)
+    before = entries(warehouse)
+    company.service.lost = {*range(1, 40)}
+    assert company.held(FIRST, LAST)
+    assert entries(warehouse) == before
+
+
+def test_an_entry_holds_for_its_settings_only(company: Company, warehouse: Engine) -> None:
+    listed, window = rows(), Window(FIRST, LAST)
+    company.service.rows = listed
+    company.read(FIRST, LAST)
+    zone = scalar(warehouse, "select details->>'zone' from bms.step_run where step = 'extract'")
+    body = json.dumps(company.service.listed(window)).encode()
+
+    def known(*settings: Any) -> bool:
+        cache = DayCache(*settings)
+        with warehouse.connect() as connection:
+            cache.load(connection, [*window])
+        return isinstance(cache.read(window, body), KnownResponse)
+
+    assert known(1, zone, "invoice_date")
+    assert not known(2, zone, "invoice_date")
+    assert not known(1, "Pacific/Auckland", "invoice_date")
+    assert not known(1, zone, "created_on")
+    assert not known(1, zone, "invoice_date", {"unknown"})
+    body = body.replace(b'"F7"', b'"F8"')
+    assert not known(1, zone, "invoice_date")
