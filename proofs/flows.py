@@ -57,65 +57,65 @@ class Flow(Protocol):
 
 
 @dataclass(frozen=True)
-class Extraction:
-    """An extraction of `UNIT`."""
+class Load:
+    """A load from the service into a warehouse; points are its effects."""
 
     warehouse: str
     data_root: str
     url: str
     run: str = "first"
+
+    def __call__(self, at: int | None, act: Act) -> list[str]:
+        """Load."""
+        reached = watch(at, act)
+        self.load()
+        return reached
+
+    def load(self) -> None:
+        """Load in this process, without points."""
+        engine = database.connect(self.warehouse)
+        try:
+            settings = FlowSettings(window_days=2)
+            asyncio.run(self.work(FlowContext(engine, UPath(self.data_root), settings)))
+        finally:
+            engine.dispose()
+
+    async def work(self, flow: FlowContext) -> None:
+        """Load with a flow's context."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Extraction(Load):
+    """An extraction of `UNIT`."""
+
     lease_s: float | None = None
     """Seconds that a lease lives without a heartbeat, instead of `leases.LIFE`."""
-    still_s: float | None = None
-    """Seconds that a transaction may be idle, instead of `database.SESSION`."""
 
     def __call__(self, at: int | None, act: Act) -> list[str]:
         """Extract."""
         if self.lease_s is not None:
             leases.LIFE = timedelta(seconds=self.lease_s)  # of this process alone
-        _limit_idle_transactions(self.still_s)
-        reached = watch(at, act)
-        self.extract()
-        return reached
+        return super().__call__(at, act)
 
-    def extract(self) -> None:
-        """Extract in this process, without points."""
-        engine = database.connect(self.warehouse)
-        flow = FlowContext(engine, UPath(self.data_root), FlowSettings(window_days=2))
-        span = UNIT.span
+    async def work(self, flow: FlowContext) -> None:
+        """Extract."""
+        span, client = UNIT.span, Client(service(self.url, concurrency=2))
         step = Step("invoice_extraction", self.run, "extract", 1, span.start, span.end)
-        try:
-            client = Client(service(self.url, concurrency=2))
-            asyncio.run(extract_unit(client, flow, UNIT, step, language="FR"))
-        finally:
-            engine.dispose()
+        await extract_unit(client, flow, UNIT, step, language="FR")
 
 
 @dataclass(frozen=True)
-class ContactSync:
+class ContactSync(Load):
     """A sync of the contacts."""
 
-    warehouse: str
-    data_root: str
-    url: str
-    run: str = "first"
     page_size: int = 10
 
-    def __call__(self, at: int | None, act: Act) -> list[str]:
+    async def work(self, flow: FlowContext) -> None:
         """Sync."""
-        reached = watch(at, act)
-        asyncio.run(self._sync())
-        return reached
-
-    async def _sync(self) -> None:
-        engine = database.connect(self.warehouse)
-        flow = FlowContext(engine, UPath(self.data_root), FlowSettings())
         step = Step("contact_sync", self.run, "sync")
-        try:
-            async with Client(service(self.url, page_size=self.page_size)) as client:
-                await sync(client, flow, CONTACTS, source(client, CONTACTS), RunOptions(), step)
-        finally:
-            engine.dispose()
+        async with Client(service(self.url, page_size=self.page_size)) as client:
+            await sync(client, flow, CONTACTS, source(client, CONTACTS), RunOptions(), step)
 
 
 @dataclass(frozen=True)
@@ -128,16 +128,12 @@ class Creation:
 
     def __call__(self, at: int | None, act: Act) -> list[str]:
         """Create."""
-        _limit_idle_transactions(self.still_s)
+        if self.still_s is not None:
+            limit = {"idle_in_transaction_session_timeout": f"{self.still_s * 1000:.0f}ms"}
+            database.SESSION.update(limit)  # of this process alone
         reached = watch_durable(at, act)
         onboarding.onboard(self.drop)
         return reached
-
-
-def _limit_idle_transactions(seconds: float | None) -> None:
-    if seconds is not None:
-        limit = {"idle_in_transaction_session_timeout": f"{seconds * 1000:.0f}ms"}
-        database.SESSION.update(limit)  # of this process alone
 
 
 def service(url: str, **given: Any) -> ClientSettings:

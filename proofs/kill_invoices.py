@@ -63,7 +63,7 @@ class Killing:
         self._warehouse = warehouse
         self._folder = folder
         self.before = warehouse(None)
-        Extraction(self.before, str(folder / "before"), self._url, "killed").extract()
+        Extraction(self.before, str(folder / "before"), self._url, "killed").load()
         change(sandbox)
         uri = warehouse(self.before)
         self.was = self.read_state(uri)
@@ -90,7 +90,7 @@ class Killing:
         if left not in (self.was, self.will_be):
             wrong.append("something between before and after shows")
         wrong += [f"half-written: {path.name}" for path in root.rglob("*") if broken(path)]
-        flow.extract()
+        flow.load()
         if self.read_state(uri) != self.will_be:
             wrong.append("the next run ended with another table")
         return wrong + self.records(uri, published=left == self.will_be)

@@ -18,6 +18,7 @@ import psutil
 import pytest
 from sqlalchemy import Engine, text
 
+from bms_sandbox.serve import Sandbox
 from tests.support.patience import LONG_S
 
 # No deadline, because a busy machine would exceed it. The suite uses the same examples every time, so
@@ -85,6 +86,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             for name, value in getattr(report, "user_properties", ()):
                 if name == "figure" and report.when == "call":
                     terminalreporter.write_line(value)
+
+
+@pytest.fixture
+def sandbox(service: Sandbox) -> Sandbox:
+    """The sandbox that a folder's `service` runs, reset to its initial state."""
+    service.reset()
+    service.reset_counts()
+    return service
 
 
 @pytest.fixture

@@ -25,12 +25,6 @@ def service() -> Iterator[Sandbox]:
         yield Sandbox(box.url, given)
 
 
-@pytest.fixture
-def sandbox(service: Sandbox) -> Sandbox:
-    service.reset()
-    return service
-
-
 @pytest.fixture(scope="session")
 def published(service: Sandbox) -> Any:
     """The sandbox's OpenAPI document."""

@@ -35,14 +35,6 @@ def service() -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def sandbox(service: Sandbox) -> Sandbox:
-    """The sandbox, reset to its initial state."""
-    service.reset()
-    service.reset_counts()
-    return service
-
-
-@pytest.fixture
 def client_settings(sandbox: Sandbox) -> ClientSettings:
     """Settings that are right for the sandbox's default dialect; waits are short."""
     return ClientSettings(base_url=sandbox.url, backoff_cap=0.02, **asdict(sandbox.credentials))

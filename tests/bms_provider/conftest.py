@@ -27,14 +27,6 @@ def service() -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def sandbox(service: Sandbox) -> Sandbox:
-    """The sandbox in its initial state."""
-    service.reset()
-    service.reset_counts()
-    return service
-
-
-@pytest.fixture
 def connect(monkeypatch: pytest.MonkeyPatch) -> Connect:
     """Preset a connection in Airflow's JSON form: `connect(host=..., extra={...})`."""
 

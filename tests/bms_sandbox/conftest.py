@@ -11,15 +11,9 @@ TODAY = "2026-03-31T18:00:00"  # a Tuesday
 
 
 @pytest.fixture(scope="session")
-def process() -> Iterator[Sandbox]:
+def service() -> Iterator[Sandbox]:
     with running(options=("--today", TODAY, "--frozen")) as sandbox:
         yield sandbox
-
-
-@pytest.fixture
-def sandbox(process: Sandbox) -> Sandbox:
-    process.reset()
-    return process
 
 
 @pytest.fixture

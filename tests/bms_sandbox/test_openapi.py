@@ -224,8 +224,8 @@ IDS = [f"{method} {path}" for method, path, *_ in OPERATIONS]
 
 
 @pytest.fixture(scope="module")
-def document(process: Sandbox) -> dict[str, Any]:
-    with urllib.request.urlopen(f"{process.url}/openapi.json") as answer:  # noqa: S310 -> our own address
+def document(service: Sandbox) -> dict[str, Any]:
+    with urllib.request.urlopen(f"{service.url}/openapi.json") as answer:  # noqa: S310 -> our own address
         published: dict[str, Any] = json.load(answer)
     return published
 

@@ -20,12 +20,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from bms_sandbox.serve import Sandbox
-from bms_sandbox.tokens import Credentials
 from stack.launcher import Running, running
 from tests.bms_flows.onboarding.grid import FAULTS, KINDS, RESTARTS
 from tests.e2e import kills
 from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.e2e.canaries import sandbox_of
 from tests.support.french_excel import in_letters
 
 PROJECT = Path(__file__).parent.parent.parent
@@ -113,10 +112,7 @@ class Play:
 
     def __init__(self, stack: Running, folder: Path) -> None:
         self.airflow, self.folder, self.stack = Airflow(stack), folder, stack
-        keys = stack.paths.load_secrets()
-        assert stack.sandbox
-        given = Credentials(keys.sandbox_client, "local-application", keys.sandbox_secret)
-        self.sandbox = Sandbox(stack.sandbox, given)
+        self.sandbox = sandbox_of(stack)
         self.inbox = Path(stack.data_root.removeprefix("file://")) / "inbox"
         for dag in DAGS.values():
             self.airflow.pause(dag, paused=False)

@@ -43,14 +43,6 @@ def service() -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def sandbox(service: Sandbox) -> Sandbox:
-    """The sandbox in its initial state."""
-    service.reset()
-    service.reset_counts()
-    return service
-
-
-@pytest.fixture
 def killing(sandbox: Sandbox, here: WarehouseServer, tmp_path: Path) -> Killing:
     """An extraction with an older load beneath it, and what an undisturbed one comes to."""
     return Killing(sandbox, here.warehouse, tmp_path)
