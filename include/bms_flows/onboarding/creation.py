@@ -8,11 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
-from typing import Any
 
 from sqlalchemy import Engine
 
-from bms_flows.onboarding.ledger import entering, transitions
+from bms_flows.onboarding.ledger import entering
 from bms_flows.onboarding.ledger.entry import NewRow
 from bms_flows.onboarding.ledger.store import PostgresLedger, with_managers
 from bms_flows.onboarding.planning import approval
@@ -20,9 +19,7 @@ from bms_flows.onboarding.planning.limits import ApprovalDecision, changes_since
 from bms_flows.onboarding.planning.managers import chunks, cyclic
 from bms_flows.onboarding.planning.matching import (
     PlanningView,
-    keys_of,
     match_keys_of,
-    records_to_read,
 )
 from bms_flows.onboarding.planning.plan import Action, Plan, PlanInputs, PlannedRow
 from bms_flows.onboarding.planning.planner import make
@@ -43,16 +40,12 @@ from bms_flows.onboarding.reporting.review import (
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.remote import Remote
-from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_flows.onboarding.sending.apply import Applier
-from bms_flows.onboarding.sending.drop_lists import DropLists, scopes_of
+from bms_flows.onboarding.sending.drop_lists import DropLists
 from bms_flows.onboarding.sending.verify import verify
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import MAX_MAPPED_TASKS
 from bms_warehouse.locks import Busy
-from bms_warehouse.queries import drops
-from bms_warehouse.queries.records import codes_in_use
-from bms_warehouse.tables import MIRROR_TABLES
 
 
 @dataclass(frozen=True)
@@ -128,7 +121,7 @@ class Creation:
         """
         began, snapshots = await self.ledger.now(), self.snapshots(sheet)
         snapshot = await snapshots.take()
-        view = await self._view(sheet, snapshot)
+        view = await snapshots.view(snapshot)
         plan = make(sheet, self.resource, self.identity, self.rules, view)
         findings = await find_duplicates(self.ledger, self.identity, view.shown)
         await snapshots.save(snapshot, view.matched_ids)
@@ -153,7 +146,7 @@ class Creation:
             return Entered(plan_id, len(await self.chunks(plan_id)))
         while True:
             snapshot, snapshot_id = await snapshots.reuse()
-            view = await self._view(sheet, snapshot)
+            view = await snapshots.view(snapshot)
             if snapshot_id is None:
                 snapshot_id = await snapshots.save(snapshot, view.matched_ids)
             plan = make(sheet, self.resource, self.identity, self.rules, view)
@@ -258,68 +251,6 @@ class Creation:
         )
         bound = PlanInputs(chosen.plan_id, decision.run, "", self.rules.version)
         return Plan(self.resource.name, bound, tuple(rows), chosen.headcount, chosen.empty_scopes)
-
-    async def _view(self, sheet: Sheet, snapshot: ServiceLists) -> PlanningView:
-        """Return the planner's view of the ledger and of a snapshot of the service."""
-        identity, unknown_scopes, names = self.identity, frozenset[Any](), [*snapshot.lists]
-        if identity.scope is not None:
-            scopes = scopes_of(identity, sheet)
-            unknown_scopes = frozenset(each for each in scopes if str(each) not in snapshot.lists)
-            valid = {
-                identity.scope_of(row.values) for row in sheet.rows if not sheet.faults_of(row)
-            }
-            names = [str(scope) for scope in valid & scopes - unknown_scopes]
-        listed = [snapshot.lists[name].rows for name in names]
-        headcount = len({i for fingerprints in listed for i in fingerprints})
-        # A resource without scopes has several lists of the same records.
-        parts = listed if identity.scope is not None else [headcount]
-        # A created record may be missing from the lists for this long.
-        since = snapshot.taken_at - transitions.EMPTY_LOOKUPS * self.settings.settle
-        entries = await with_managers(self.ledger, keys_of(sheet, identity))
-        match_keys = match_keys_of(sheet, identity)
-        in_flight, matched, codes, undone = await asyncio.to_thread(self._stored, since, match_keys)
-        view = PlanningView(
-            entries,
-            in_flight,
-            list(snapshot.records.values()),
-            unknown_scopes,
-            matched=matched,
-            since=since,
-            drop_id=self.drop_id,
-            headcount=headcount,
-            empty_scopes=sum(not part for part in parts),
-            codes=codes,
-            contains=snapshot.contains,
-        )
-        view = view.without(await self._removed(view, undone))
-        wanted = sorted(records_to_read(sheet, self.resource, identity, view))
-        records = await asyncio.gather(*(self.remote.read(remote_id) for remote_id in wanted))
-        found = {i: record for i, record in zip(wanted, records, strict=True) if record is not None}
-        return replace(view, records=found)
-
-    def _stored(
-        self, since: datetime, match_keys: Collection[str]
-    ) -> tuple[
-        dict[str, Collection[str]], dict[str, str], dict[str, Collection[str]], Collection[str]
-    ]:
-        """Return rows in flight since `since`, records that earlier drops matched, codes in use, and undo sheets."""
-        name = self.resource.name
-        with self.warehouse.connect() as connection:
-            return (
-                entering.rows_in_flight(connection, self.identity, since),
-                entering.matched_ids(connection, name, match_keys),
-                codes_in_use(connection, MIRROR_TABLES[name].current, self.resource.codes),
-                drops.undone(connection, name),
-            )
-
-    async def _removed(self, view: PlanningView, undone: Collection[str]) -> Collection[str]:
-        """Return the records on undo sheets that the service no longer has, or shows as deleted."""
-        known = {*undone} & {*view.matched_ids, *view.by_id}
-        deleted = {each for each in known if each in view.by_id and view.by_id[each].deleted}
-        unlisted = sorted(each for each in known if not view.is_listed(each))
-        records = await asyncio.gather(*map(self.remote.read, unlisted))
-        gone = (each for each, record in zip(unlisted, records, strict=True) if record is None)
-        return deleted.union(gone)
 
     def _enter(
         self, plan: Plan, view: PlanningView, match_keys: Collection[str], snapshot_id: int

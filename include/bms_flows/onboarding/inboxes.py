@@ -23,18 +23,16 @@ from bms_flows.onboarding.inbox import (
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.onboarding.inbox.uploads import Upload
-from bms_flows.onboarding.planning import rules
-from bms_flows.onboarding.planning.rules import Rules
+from bms_flows.onboarding.planning.rules import Reading
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting import report
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.remotes import REMOTES
-from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat, OnboardingSettings
+from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime import step_log, storage
 from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.notice import Links
-from bms_flows.runtime.settings import Language
 from bms_warehouse import database
 from bms_warehouse.locks import Busy
 
@@ -56,41 +54,30 @@ class Inbox:
     """The resource."""
     settings: OnboardingSettings
 
+    @cached_property
+    def reading(self) -> Reading:
+        """How the files are read and planned."""
+        return Reading.of(self.name, self.settings)
+
     @property
     def resource(self) -> Resource:
         """The description of the resource."""
-        return REMOTES[self.name].resource
+        return self.reading.resource
 
     @property
     def folder(self) -> UPath:
         """The folder of the inbox."""
-        return self.flow.data_root / "inbox" / self.resource.inbox
+        return self._folder("inbox")
 
-    @property
-    def language(self) -> Language:
-        """The language of reports and questions."""
-        return self.settings.language_of(self.resource.inbox)
-
-    @cached_property
-    def declared(self) -> DeclaredFormat:
-        """The declared format of the files."""
-        return self.settings.inbox_formats.get(self.resource.inbox, UNDECLARED)
-
-    @cached_property
-    def rules(self) -> Rules:
-        """The validation rules of the resource; their version includes the declared format."""
-        found, declared = rules.read(self.resource, self.settings.rules), self.declared
-        if declared == UNDECLARED:
-            return found
-        return replace(
-            found, version=f"{found.version}-{declared.date_order}-{declared.decimal_mark}"
-        )
+    def _folder(self, kind: str) -> UPath:
+        return self.flow.data_root / kind / REMOTES[self.name].resource.inbox
 
     def provide(self) -> None:
         """Create the inbox with its templates if needed."""
         page = Links.of(self.flow.settings).flow(CREATED_BY[self.name].dag_id)
-        described = replace(self.resource, required=self.rules.required)
-        templates.provide(self.folder, described, self.declared, page=page)
+        reading = self.reading
+        described = replace(reading.resource, required=reading.rules.required)
+        templates.provide(self.folder, described, reading.declared, page=page)
 
     def dispatch(self, step: step_log.Step) -> list[dict[str, Any]]:
         """Claim every settled file; return the DAG runs to start, one per drop.
@@ -177,7 +164,7 @@ class Inbox:
         drop = self.claim(discovery.add(self.folder, upload.name, content))
         claim.record_submission(self.flow.warehouse, drop.id, upload.user)
         if original is not None:
-            folder = self.flow.data_root / "archive" / self.resource.inbox / drop.folder
+            folder = self._folder("archive") / drop.folder
             storage.save_private(folder / f"original-{upload.name}", original)
         upload.remove()
         return drop
@@ -208,9 +195,8 @@ class Inbox:
 
         Closes the drop and raises `FileChanged` if the file changed or is missing.
         """
-        target = self.flow.data_root / "archive" / self.resource.inbox
         try:
-            return archive.move_to_archive(self.folder, target, drop)
+            return archive.move_to_archive(self.folder, self._folder("archive"), drop)
         except archive.FileChanged:
             closing.withdraw(self.flow.warehouse, drop, self._missing_reason(drop))
             raise
@@ -219,13 +205,13 @@ class Inbox:
         """Archive and parse the file of a drop; return content and path. Raises `FileChanged`."""
         original = self.archive(drop)
         content = discovery.head(original)
-        sheet = read(content, original.name, self.resource, self.declared)
+        sheet = read(content, original.name, self.resource, self.reading.declared)
         cut = None if discovery.complete(content, original.name) else report.last_line(sheet)
         return replace(sheet, sha256=archive.digest(original), truncated_at=cut), original
 
     def report_folder(self, drop: Drop) -> UPath:
         """Return the folder of a drop's report."""
-        return self.flow.data_root / "reports" / self.resource.inbox / drop.folder
+        return self._folder("reports") / drop.folder
 
     def _missing_reason(self, drop: Drop) -> str:
         """Return the code of the reason why the file of a drop is not readable."""

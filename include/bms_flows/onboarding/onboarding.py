@@ -109,7 +109,7 @@ class Onboarding:
         earlier = closing.record_content(
             engine, drop, sha256=sheet.sha256, archive=self.flow.name(original)
         )
-        if earlier and closing.rules_of(engine, earlier) == self.inbox.rules.version:
+        if earlier and closing.rules_of(engine, earlier) == self.inbox.reading.rules.version:
             with engine.begin() as connection:
                 closing.finish(
                     connection, drop, "repeated", report=earlier.report, same_as=earlier.id
@@ -232,7 +232,7 @@ class Onboarding:
         reader, writer = connection.client(counters), connection.client(counters, attempts=1)
         remote = REMOTES[self.resource](reader, writer, settings, connection.entities)
         today = datetime.now(UTC).astimezone(settings.time_zone).date()
-        creation = Creation(warehouse, remote, self.inbox.rules, settings, drop_id, today)
+        creation = Creation(warehouse, remote, self.inbox.reading.rules, settings, drop_id, today)
 
         async def with_clients() -> T:
             async with reader, writer:
@@ -310,7 +310,7 @@ class Onboarding:
                 # Locks the drop: a run that takes the drop over writes its report later.
                 claim.renew(connection, drop)
                 entering.save_matches(connection, self.resource, drop.id, found.matched)
-                language, others = self.inbox.language, {}
+                language, others = self.inbox.reading.language, {}
                 if self.resource == differences.RESOURCE:
                     others[differences.FILE] = differences.save_differences(
                         connection, drop.id, found.outcomes, found.compared, language

@@ -17,19 +17,14 @@ from sqlalchemy import Engine
 from bms_flows.onboarding.faults import Fault, with_column
 from bms_flows.onboarding.inbox import discovery
 from bms_flows.onboarding.planning import planner
-from bms_flows.onboarding.planning import rules as planning_rules
-from bms_flows.onboarding.planning.mirror_view import mirror_view
 from bms_flows.onboarding.planning.plan import Action, Plan, PlannedRow
-from bms_flows.onboarding.planning.rules import Rules
+from bms_flows.onboarding.planning.rules import Reading
+from bms_flows.onboarding.planning.views import mirror_view
 from bms_flows.onboarding.reading.corrections import Corrections, corrected
 from bms_flows.onboarding.reading.header import nearest
 from bms_flows.onboarding.reading.reader import read
-from bms_flows.onboarding.reading.sheet import Row, Sheet, is_report_column
-from bms_flows.onboarding.resources.description import Resource
-from bms_flows.onboarding.resources.match_rules import Identity
-from bms_flows.onboarding.resources.remotes import REMOTES
-from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat, OnboardingSettings
-from bms_flows.runtime.settings import Language
+from bms_flows.onboarding.reading.sheet import Row, Sheet
+from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.texts import FAULTS
 from bms_warehouse import database
 
@@ -106,30 +101,6 @@ class Answer(msgspec.Struct, frozen=True):
     content: bytes | None = None
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How files of an inbox are read and planned."""
-
-    resource: Resource
-    identity: Identity
-    rules: Rules
-    declared: DeclaredFormat
-    settings: OnboardingSettings
-
-    @classmethod
-    def of(cls, name: str, settings: OnboardingSettings) -> "Reading":
-        """Return how files of a resource are read."""
-        resource, identity = REMOTES[name].described(settings.phone_region)
-        rules = planning_rules.read(resource, settings.rules)
-        declared = settings.inbox_formats.get(resource.inbox, UNDECLARED)
-        return cls(resource, identity, rules, declared, settings)
-
-    @property
-    def language(self) -> Language:
-        """The language of the inbox."""
-        return self.settings.language_of(self.resource.inbox)
-
-
 _QUESTION: Final = msgspec.msgpack.Decoder(Question)
 _ANSWER: Final = msgspec.msgpack.Decoder(Answer)
 encode = msgspec.msgpack.encode
@@ -162,14 +133,7 @@ def preview(
     of_rows = replace(
         sheet, faults=[each for each in sheet.faults if each not in sheet.file_faults]
     )
-    view = mirror_view(
-        engine,
-        of_rows,
-        reading.resource,
-        reading.identity,
-        reading.settings,
-        min(mirrored.values(), default=None),
-    )
+    view = mirror_view(engine, of_rows, reading, min(mirrored.values(), default=None))
     plan = planner.make(of_rows, reading.resource, reading.identity, reading.rules, view)
     found = _Preview(sheet, plan, reading, mirrored)
     return found.preview(truncated=not discovery.complete(content, name))
@@ -255,7 +219,7 @@ class _Preview:
             each.label for each in self.reading.resource.fields if each.name not in form.columns
         ]
         for place, (header, name) in enumerate(zip(form.headers, form.columns, strict=True)):
-            if is_report_column(header):
+            if place not in form.own:
                 continue
             reasons = [
                 self.reason(fault) for fault in self.sheet.file_faults if fault.column == header
@@ -274,8 +238,8 @@ class _Preview:
     ) -> PreviewRow:
         """Return a planned row as the page shows it."""
         form = self.sheet.form
-        kept = [place for place, header in enumerate(form.headers) if not is_report_column(header)]
-        cells = [*row.cells, *[""] * (len(kept) - len(row.cells))][: len(kept)]
+        width = len(form.own)
+        cells = [*row.cells, *[""] * (width - len(row.cells))][:width]
         wrong: dict[int, list[Reason]] = {}
         reasons: list[Reason] = []
         for fault in planned.faults:

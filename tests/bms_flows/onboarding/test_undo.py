@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 from bms_flows.mirror.run import TooManyRemovals
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.planning.managers import reports_first
-from bms_flows.onboarding.planning.mirror_view import mirror_view
+from bms_flows.onboarding.planning.views import mirror_view
 from bms_flows.onboarding.preview import Reading
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reporting.report import RowOutcome
@@ -79,14 +79,7 @@ def test_the_sheet_lists_what_the_drop_created_and_a_re_drop_starts_clean(
     assert all(row["_removal_reason"] for row in sheet_of(warehouse, first.drop_id))
 
     reading = Reading.of("employee", first.settings)
-    view = mirror_view(
-        warehouse,
-        read(PEOPLE, "drop.csv", reading.resource),
-        reading.resource,
-        reading.identity,
-        reading.settings,
-        None,
-    )
+    view = mirror_view(warehouse, read(PEOPLE, "drop.csv", reading.resource), reading, None)
     assert view.entries == {}
     again = drop(PEOPLE)
     assert run(again) == {"created": 3}

@@ -7,8 +7,9 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,8 +23,11 @@ from bms_flows.onboarding.resources.addresses import (
     region_of,
 )
 from bms_flows.onboarding.resources.description import Resource
+from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.names import is_written_as_name, mixes_alphabets
-from bms_flows.runtime.settings import InvalidSetting
+from bms_flows.onboarding.resources.remotes import REMOTES
+from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat, OnboardingSettings
+from bms_flows.runtime.settings import InvalidSetting, Language
 
 DEFAULT = Path(__file__).with_name("rules.toml")
 
@@ -56,6 +60,39 @@ class PlanLimits:
     created_share_from: int = 100
     start_days_before: int = 730
     start_days_after: int = 730
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the files of an inbox are read and planned: their resource, its match rules, and the settings."""
+
+    resource: Resource
+    identity: Identity
+    settings: OnboardingSettings
+
+    @classmethod
+    def of(cls, name: str, settings: OnboardingSettings) -> "Reading":
+        """Return how files of the resource `name` are read."""
+        return cls(*REMOTES[name].described(settings.phone_region), settings)
+
+    @property
+    def declared(self) -> DeclaredFormat:
+        """The declared format of the files."""
+        return self.settings.inbox_formats.get(self.resource.inbox, UNDECLARED)
+
+    @cached_property
+    def rules(self) -> "Rules":
+        """The validation rules; their version includes the declared format."""
+        found, declared = read(self.resource, self.settings.rules), self.declared
+        if declared == UNDECLARED:
+            return found
+        version = f"{found.version}-{declared.date_order}-{declared.decimal_mark}"
+        return replace(found, version=version)
+
+    @property
+    def language(self) -> Language:
+        """The language of reports and questions."""
+        return self.settings.language_of(self.resource.inbox)
 
 
 @dataclass(frozen=True)

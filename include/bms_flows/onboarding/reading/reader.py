@@ -12,7 +12,7 @@ from bms_flows.onboarding.faults import Fault, ReadError
 from bms_flows.onboarding.reading import cells, reject_notes
 from bms_flows.onboarding.reading.cells import Cell, Evidence
 from bms_flows.onboarding.reading.encoding import CP1252
-from bms_flows.onboarding.reading.sheet import FileFormat, Limits, Row, Sheet, is_report_column
+from bms_flows.onboarding.reading.sheet import FileFormat, Limits, Row, Sheet
 from bms_flows.onboarding.reading.table import Table, table
 from bms_flows.onboarding.resources.description import Field, Resource, Value
 from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat
@@ -51,7 +51,6 @@ class _Rows:
     ) -> None:
         self.table, self.resource, self.declared, self.limits = found, resource, declared, limits
         self.headers, self.fields = found.form.headers, found.form.columns
-        self.reported = [n for n, header in enumerate(self.headers) if is_report_column(header)]
         self.passed_over = {*found.hidden, *found.struck}
 
     @cached_property
@@ -85,8 +84,9 @@ class _Rows:
     def read(self) -> tuple[list[Row], list[Fault]]:
         """Read each row with a filled cell; raise `ReadError` for too many faults."""
         rows, faults = [], list[Fault]()
+        reported = {*range(len(self.headers))} - {*self.table.form.own}
         for line, record in self.table.records:
-            own = [cell for place, cell in enumerate(record) if place not in self.reported]
+            own = [cell for place, cell in enumerate(record) if place not in reported]
             if all(map(cells.is_blank, own)):
                 continue
             texts = list(map(cells.shown, own))
@@ -116,7 +116,7 @@ class _Rows:
     def _shape_faults(self, line: int, record: Sequence[Cell], count: int) -> list[Fault]:
         """Return what is wrong with a row before any cell is read."""
         width, form = len(self.headers), self.table.form
-        expected = width - len(self.reported)
+        expected = len(form.own)
         short = count < expected or len(record) < width
         if short or (form.kind == "csv" and (count, len(record)) != (expected, width)):
             return [Fault("cell_count", line, details={"found": count, "expected": expected})]

@@ -62,6 +62,11 @@ class FileFormat:
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     inferred: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
+    @cached_property
+    def own(self) -> Sequence[int]:
+        """The places of the columns that no reject file added."""
+        return [n for n, header in enumerate(self.headers) if not is_report_column(header)]
+
     def header(self, field: str | None) -> str:
         """Return the header of a field: the file's, or else the templates' with the field's name."""
         if field is None:

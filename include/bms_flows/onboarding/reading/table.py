@@ -63,11 +63,6 @@ class Table:
     notes: Sequence[Fault] = ()
 
     @cached_property
-    def width(self) -> int:
-        """The columns that are no report's."""
-        return sum(not is_report_column(header) for header in self.form.headers)
-
-    @cached_property
     def carried(self) -> Mapping[str, str]:
         """Facts about the original file, stored in the rows of a reject file: decimal marks, encoding."""
         places = self._places(HINT)
@@ -93,8 +88,9 @@ class Table:
     def swallows(self, cell: str) -> bool:
         """Return whether a cell holds other rows."""
         # With two columns any sentence looks like a row.
-        return self.width >= _TELLING and any(
-            line.count(delimiter) >= self.width - 1
+        width = len(self.form.own)
+        return width >= _TELLING and any(
+            line.count(delimiter) >= width - 1
             for line in cell.splitlines()[1:]
             for delimiter in self.delimiters
         )
@@ -221,13 +217,11 @@ def _unread_cells(found: Table, layout: Layout) -> Iterator[Fault]:
 
 def _hidden_columns(found: Table, layout: Layout) -> list[Fault]:
     """Return a fault for each column that Excel hides and that is filled in a row that it shows."""
+    form = found.form
     return [
-        Fault("hidden_column", found.form.header_line, header, field)
-        for place, (header, field) in enumerate(
-            zip(found.form.headers, found.form.columns, strict=True)
-        )
+        Fault("hidden_column", form.header_line, form.headers[place], form.columns[place])
+        for place in form.own
         if layout.hides(place)
-        and not is_report_column(header)
         and any(
             not cells.is_blank(record[place])
             for line, record in found.records

@@ -10,7 +10,7 @@ from typing import Any, Final
 from bms_flows.onboarding.faults import Fault, with_column
 from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.planning.plan import Action, Plan, PlannedRow
-from bms_flows.onboarding.reading.sheet import Row, Sheet, is_report_column
+from bms_flows.onboarding.reading.sheet import Row, Sheet
 from bms_flows.onboarding.resources.description import Value
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings
@@ -161,11 +161,7 @@ def plan_file(plan: Plan, sheet: Sheet) -> bytes:
     The cells are the values as read, such as a date with its month; a cell without a value is as
     written.
     """
-    columns = [
-        (header, name)
-        for header, name in zip(sheet.form.headers, sheet.form.columns, strict=True)
-        if not is_report_column(header)
-    ]
+    columns = [(sheet.form.headers[place], sheet.form.columns[place]) for place in sheet.form.own]
     read = {row.line: row for row in sheet.rows}
 
     def rows() -> Iterator[Sequence[Any]]:

@@ -25,7 +25,6 @@ from bms_flows.onboarding.reading.sheet import (
     REPORT_COLUMNS,
     FileFormat,
     Limits,
-    is_report_column,
 )
 from bms_flows.onboarding.reading.workbook import Book
 from bms_flows.onboarding.reading.xlsx_writer import ALL_TEXT, SheetRow, text, xlsx_file
@@ -84,10 +83,9 @@ class _RejectFile:
         self.form, self.faults, self.language = form, faults, language
         self.columns = REPORT_COLUMNS[language]
         self.width = len(form.headers)
-        reported = [*map(is_report_column, form.headers)]
-        self.kept = [place for place, of_report in enumerate(reported) if not of_report]
+        self.kept = form.own
         # Without report columns the file is not a reject file: apostrophes in cells are content.
-        self.unescaped = unescape if any(reported) else unescape_start
+        self.unescaped = unescape_start if len(form.own) == self.width else unescape
 
     def chosen(
         self, rows: Iterable[tuple[int, T]]

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from upath import UPath
 
 from bms_flows.onboarding.faults import Fault
-from bms_flows.onboarding.reading.sheet import LastLine, Sheet, is_report_column
+from bms_flows.onboarding.reading.sheet import LastLine, Sheet
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.runtime.excel_csv import csv_file
@@ -105,16 +105,13 @@ def last_line(sheet: Sheet) -> LastLine | None:
     if sheet.form.kind != "csv" or not sheet.rows:
         return None
     last = sheet.rows[-1]
-    return LastLine(last.line, len(last.cells), len(_headers(sheet)))
+    return LastLine(last.line, len(last.cells), len(sheet.form.own))
 
 
 def last_line_file(sheet: Sheet) -> bytes:
     """Return last_line.csv, which the approver of a file with a missing end has to read."""
-    return csv_file(_headers(sheet), [sheet.rows[-1].cells])
-
-
-def _headers(sheet: Sheet) -> list[str]:
-    return [header for header in sheet.form.headers if not is_report_column(header)]
+    form = sheet.form
+    return csv_file([form.headers[place] for place in form.own], [sheet.rows[-1].cells])
 
 
 def write(

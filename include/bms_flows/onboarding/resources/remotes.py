@@ -68,9 +68,15 @@ class ServiceRemote:
         self._seen: dict[tuple[str, bytes], ServiceRecord] = {}
 
     @classmethod
-    def described(cls, region: str) -> tuple[Resource, Identity]:  # noqa: ARG003 - for phone numbers
+    def described(cls, region: str) -> tuple[Resource, Identity]:
         """Return the resource and its match rules where phone numbers without prefix are of `region`."""
-        return cls.resource, cls.identity
+        own = replace(cls.resource, region=region)
+        return own, cls._identity_of(own)
+
+    @staticmethod
+    def _identity_of(resource: Resource) -> Identity:
+        """Return the match rules of the resource in its region."""
+        raise NotImplementedError
 
     def _lists(self, scopes: Iterable[Any]) -> Mapping[str, Mapping[str, Any]]:
         """Return the parameters of the lists that together contain every record of `scopes`, by name."""
@@ -236,6 +242,7 @@ class Employees(ServiceRemote):
 
     resource = EMPLOYEE
     identity = EMPLOYEE_IDENTITY
+    _identity_of = staticmethod(lambda _: EMPLOYEE_IDENTITY)
     create_endpoint = "create_employee"
     _list_endpoint = "list_employees"
     _detail_endpoint = "read_employee"
@@ -267,15 +274,10 @@ class Contacts(ServiceRemote):
 
     resource = contact()
     identity = contact_identity(resource)
+    _identity_of = staticmethod(contact_identity)
     create_endpoint = "create_contact"
     _list_endpoint = "list_contacts"
     _detail_endpoint = "read_contact"
-
-    @classmethod
-    def described(cls, region: str) -> tuple[Resource, Identity]:
-        """Return resource and match rules for phone numbers of a region."""
-        own = contact(region)
-        return own, contact_identity(own)
 
     def _lists(self, scopes: Iterable[Any]) -> Mapping[str, Mapping[str, Any]]:
         # The interface does not show whether filter=ALL includes deleted contacts.
@@ -288,15 +290,10 @@ class Consultants(ServiceRemote):
 
     resource = consultant()
     identity = consultant_identity(resource)
+    _identity_of = staticmethod(consultant_identity)
     create_endpoint = "create_consultant"
     _list_endpoint = "list_consultants"
     _detail_endpoint = "read_consultant"
-
-    @classmethod
-    def described(cls, region: str) -> tuple[Resource, Identity]:
-        """Return resource and match rules for phone numbers of a region."""
-        own = consultant(region)
-        return own, consultant_identity(own)
 
     def _lists(self, scopes: Iterable[Any]) -> Mapping[str, Mapping[str, Any]]:
         return {"consultants": {}} if {*scopes} else {}

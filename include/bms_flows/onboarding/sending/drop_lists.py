@@ -1,15 +1,16 @@
-"""Snapshots of the service's lists that belong to a drop: read, refreshed, stored."""
+"""Snapshots of the service's lists that belong to a drop: read, refreshed, stored, as the planner sees them."""
 
 import asyncio
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
 from bms_flows.onboarding.ledger import snapshot_store
 from bms_flows.onboarding.ledger.store import PostgresLedger
-from bms_flows.onboarding.planning.matching import match_keys_of
+from bms_flows.onboarding.planning.matching import PlanningView, match_keys_of, records_to_read
+from bms_flows.onboarding.planning.views import ledger_view
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.match_rules import Identity, rules_version
 from bms_flows.onboarding.resources.remote import Remote
@@ -71,6 +72,49 @@ class DropLists:
         return await asyncio.to_thread(
             snapshot_store.save, self.ledger.engine, identity.resource, self.drop_id, narrowed
         )
+
+    async def view(self, snapshot: ServiceLists) -> PlanningView:
+        """Return the planner's view of the ledger and of a snapshot, with the details that it compares."""
+        resource, identity, sheet = self.remote.resource, self.remote.identity, self.sheet
+        by_scope, names, unknown = identity.scope is not None, [*snapshot.lists], frozenset[Any]()
+        if by_scope:
+            scopes = scopes_of(identity, sheet)
+            unknown = frozenset(each for each in scopes if str(each) not in snapshot.lists)
+            valid = (row.values for row in sheet.rows if not sheet.faults_of(row))
+            names = [str(scope) for scope in {*map(identity.scope_of, valid)} & scopes - unknown]
+        listed = [snapshot.lists[name].rows for name in names]
+        headcount = len({i for fingerprints in listed for i in fingerprints})
+        # A resource without scopes has several lists of the same records.
+        parts = listed if by_scope else [headcount]
+        view, undone = await ledger_view(
+            self.ledger, sheet, resource, identity, self.settings, snapshot.taken_at
+        )
+        view = replace(
+            view,
+            shown=list(snapshot.records.values()),
+            unknown_scopes=unknown,
+            drop_id=self.drop_id,
+            headcount=headcount,
+            empty_scopes=sum(not part for part in parts),
+            contains=snapshot.contains,
+        )
+        view = view.without(await self._removed(view, undone))
+        wanted = records_to_read(sheet, resource, identity, view)
+        records = await self._details(wanted)
+        return replace(view, records={i: each for i, each in records.items() if each is not None})
+
+    async def _removed(self, view: PlanningView, undone: Collection[str]) -> Collection[str]:
+        """Return the records on undo sheets that the service no longer has, or shows as deleted."""
+        known = {*undone} & {*view.matched_ids, *view.by_id}
+        deleted = {each for each in known if each in view.by_id and view.by_id[each].deleted}
+        records = await self._details(each for each in known if not view.is_listed(each))
+        return deleted.union(each for each, record in records.items() if record is None)
+
+    async def _details(self, remote_ids: Iterable[str]) -> dict[str, Any]:
+        """Return details by remote id; None for a record that the service does not have."""
+        wanted = sorted(remote_ids)
+        records = await asyncio.gather(*map(self.remote.read, wanted))
+        return dict(zip(wanted, records, strict=True))
 
     async def _latest(self) -> tuple[int, ServiceLists] | None:
         """Return the latest stored snapshot, None if other match rules chose its records."""

@@ -7,8 +7,8 @@ import pytest
 
 from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.sheet import Row
-from bms_flows.onboarding.resources.contact import contact
 from bms_flows.onboarding.resources.employee import EMPLOYEE
+from bms_flows.onboarding.settings import OnboardingSettings
 
 
 @pytest.mark.parametrize(
@@ -118,11 +118,22 @@ def test_dates_in_the_wrong_order_are_refused(
     assert [f.field for f in found if f.code == "dates_reversed"] == ([field] if field else [])
 
 
-def test_the_region_of_the_inbox_is_the_country_of_an_address_without_one() -> None:
-    row = Row(2, {"postal_code": "1000", "phone_number": "470123456"}, ())
-    belgian = rules.validate(row, rules.read(contact("BE")))
-    assert [fault.code for fault in belgian if fault.field == "postal_code"] == []
-    assert [fault.code for fault in belgian if fault.field == "phone_number"] == ["lost_prefix"]
+@pytest.mark.parametrize(
+    ("resource", "phone"),
+    [("contact", "phone_number"), ("employee", "personal_mobile_phone")],
+)
+def test_the_region_of_the_settings_is_the_country_of_an_address_without_one(
+    resource: str, phone: str
+) -> None:
+    def codes(region: str, number: str) -> dict[str | None, str]:
+        reading = rules.Reading.of(resource, OnboardingSettings(phone_region=region))
+        row = Row(2, {"postal_code": "1000", phone: number}, ())
+        found = rules.validate(row, reading.rules)
+        return {each.field: each.code for each in found if each.field in ("postal_code", phone)}
+
+    assert codes("BE", "470123456") == {phone: "lost_prefix"}
+    assert codes("ES", "612345678") == {}
+    assert codes("FR", "612345678") == {phone: "lost_prefix", "postal_code": "lost_prefix"}
 
 
 @pytest.mark.parametrize(

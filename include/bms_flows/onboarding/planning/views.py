@@ -1,7 +1,8 @@
-"""The planner's view of the ledger and of the mirror, in place of the service's lists."""
+"""The planner's view of the ledger, alone and with the mirror in place of the service's lists."""
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +12,7 @@ from bms.records.declaration import described
 from bms_flows.onboarding.ledger import entering, transitions
 from bms_flows.onboarding.ledger.store import PostgresLedger, with_managers
 from bms_flows.onboarding.planning.matching import EVER, PlanningView, keys_of, match_keys_of
+from bms_flows.onboarding.planning.rules import Reading
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.evidence import ServiceRecord
@@ -23,36 +25,49 @@ from bms_warehouse.resources import RESOURCES
 from bms_warehouse.tables.mirror import MIRROR_TABLES
 
 
-def mirror_view(
-    engine: Engine,
+async def ledger_view(
+    ledger: PostgresLedger,
     sheet: Sheet,
     resource: Resource,
     identity: Identity,
     settings: OnboardingSettings,
     read_at: datetime | None,
+) -> tuple[PlanningView, set[str]]:
+    """Return the view of the ledger, without records of the service, and the records on undo sheets.
+
+    `read_at` is the time of the records that are shown: later records may be missing.
+    """
+    match_keys = match_keys_of(sheet, identity)
+    # A created record may be missing from the lists for this long.
+    since = read_at - transitions.EMPTY_LOOKUPS * settings.settle if read_at else EVER
+
+    def stored() -> tuple[PlanningView, set[str]]:
+        name, mirror = resource.name, MIRROR_TABLES[resource.name].current
+        with ledger.engine.connect() as connection:
+            in_flight = entering.rows_in_flight(connection, identity, since)
+            matched = entering.matched_ids(connection, name, match_keys)
+            codes = codes_in_use(connection, mirror, resource.codes)
+            view = PlanningView({}, in_flight, (), matched=matched, since=since, codes=codes)
+            return view, drops.undone(connection, name)
+
+    entries = await with_managers(ledger, keys_of(sheet, identity))
+    view, undone = await asyncio.to_thread(stored)
+    return replace(view, entries=entries), undone
+
+
+def mirror_view(
+    engine: Engine, sheet: Sheet, reading: Reading, read_at: datetime | None
 ) -> PlanningView:
     """Return the planner's view of the ledger and of the mirror, read at `read_at`."""
-    since = read_at - transitions.EMPTY_LOOKUPS * settings.settle if read_at else EVER
-    ledger, match_keys = PostgresLedger(engine, resource.name), match_keys_of(sheet, identity)
-    entries = asyncio.run(with_managers(ledger, keys_of(sheet, identity)))
+    name, identity = reading.resource.name, reading.identity
+    ledger = PostgresLedger(engine, name)
+    given = (ledger, sheet, reading.resource, identity, reading.settings, read_at)
+    view, undone = asyncio.run(ledger_view(*given))
+    shown = list(mirrored_records(engine, name, identity))
     with engine.connect() as connection:
-        in_flight = entering.rows_in_flight(connection, identity, since)
-        undone = drops.undone(connection, resource.name)
-        removed = drops.removed(connection, MIRROR_TABLES[resource.name].current)
-        matched = entering.matched_ids(connection, resource.name, match_keys)
-        codes = codes_in_use(connection, MIRROR_TABLES[resource.name].current, resource.codes)
-    shown = list(mirrored_records(engine, resource.name, identity))
-    ids = frozenset(known.remote_id for known in shown)
-    view = PlanningView(
-        entries,
-        in_flight,
-        shown,
-        matched=matched,
-        since=since,
-        headcount=len(shown),
-        codes=codes,
-        contains=ids.__contains__,
-    )
+        removed = drops.removed(connection, MIRROR_TABLES[name].current)
+    contains = frozenset(known.remote_id for known in shown).__contains__
+    view = replace(view, shown=shown, headcount=len(shown), contains=contains)
     return view.without(undone & removed)
 
 
