@@ -1,5 +1,6 @@
 """Inbox of a resource: its folder, the drops that are claimed from it, and their files."""
 
+import hashlib
 import logging
 import time
 from collections.abc import Mapping
@@ -8,9 +9,11 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
+from sqlalchemy import Connection
 from upath import UPath
 
 from bms_flows.catalog import CREATED_BY
+from bms_flows.onboarding.creation import Conclusion
 from bms_flows.onboarding.inbox import (
     archive,
     claim,
@@ -23,10 +26,13 @@ from bms_flows.onboarding.inbox import (
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.onboarding.inbox.uploads import Upload
+from bms_flows.onboarding.ledger import entering
+from bms_flows.onboarding.planning import approval
+from bms_flows.onboarding.planning.plan import Plan
 from bms_flows.onboarding.planning.rules import Reading
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
-from bms_flows.onboarding.reporting import report
+from bms_flows.onboarding.reporting import approval_request, differences, report
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings
@@ -209,9 +215,52 @@ class Inbox:
         cut = None if discovery.complete(content, original.name) else report.last_line(sheet)
         return replace(sheet, sha256=archive.digest(original), truncated_at=cut), original
 
-    def report_folder(self, drop: Drop) -> UPath:
-        """Return the folder of a drop's report."""
-        return self._folder("reports") / drop.folder
+    def save_plan(self, drop: Drop, sheet: Sheet, plan: Plan) -> None:
+        """Save a plan in the drop's report, before approval is requested, and a truncated file's last line.
+
+        The rows are personal data. Airflow stores the text of a request and shows it to every user who
+        may view the DAG, so the request has figures only. The report requires the right to edit the DAG.
+        """
+        engine, folder = self.flow.warehouse, self._folder("reports") / drop.folder
+        content = approval_request.plan_file(plan, sheet)
+        storage.save_private(folder / approval_request.plan_file_name(plan.id), content)
+        approval.save_file_digest(engine, drop.id, plan.id, hashlib.sha256(content).hexdigest())
+        if sheet.truncated_at is not None:
+            storage.save_private(folder / report.LAST_LINE, report.last_line_file(sheet))
+        closing.publish_report(engine, drop, self.flow.name(folder))
+
+    def close(
+        self, connection: Connection, drop: Drop, sheet: Sheet, original: UPath, found: Conclusion
+    ) -> dict[str, Any]:
+        """Write the report of a drop and close it in the caller's transaction; return what its step logs.
+
+        Locks the drop first: a run that takes the drop over writes its report later. Raises `LeaseLost`.
+        """
+        folder, language = self._folder("reports") / drop.folder, self.reading.language
+        claim.renew(connection, drop)
+        entering.save_matches(connection, self.name, drop.id, found.matched)
+        others: dict[str, bytes] = {}
+        if self.name == differences.RESOURCE:
+            others[differences.FILE] = differences.save_differences(
+                connection, drop.id, found.outcomes, found.compared, language
+            )
+        content, name = discovery.head(original), self.flow.name(folder)
+        report.write(
+            folder, content, sheet, found.outcomes, found.receipt, others, language=language
+        )
+        ended = report.counts(found.outcomes)
+        ending: claim.Ending = "not_applied"
+        if sheet.refused:
+            ending = "refused"
+        elif found.applied and not ended["waiting"]:
+            ending = "applied"
+        closing.finish(connection, drop, ending, report=name, counts=ended)
+        notes = [
+            {"code": each.code, "line": each.line, "details": dict(each.details)}
+            for each in sheet.notes
+        ]
+        faults = sheet.file_reasons
+        return {"ending": ending, "report": name, "file_faults": faults, "file_notes": notes}
 
     def _missing_reason(self, drop: Drop) -> str:
         """Return the code of the reason why the file of a drop is not readable."""

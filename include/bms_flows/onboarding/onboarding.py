@@ -1,7 +1,6 @@
 """Onboarding as its DAG runs it, one method per task: plan, enter, apply, conclude."""
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -15,18 +14,16 @@ from bms.settings import ClientSettings
 from bms_flows.onboarding.creation import Conclusion, Creation, Entered, Proposal
 from bms_flows.onboarding.inbox import claim, closing
 from bms_flows.onboarding.inbox.claim import Drop
-from bms_flows.onboarding.inbox.discovery import head
 from bms_flows.onboarding.inboxes import Inbox
-from bms_flows.onboarding.ledger import entering
 from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.reading.sheet import Sheet
-from bms_flows.onboarding.reporting import approval_request, differences, report, review
+from bms_flows.onboarding.reporting import approval_request, review
 from bms_flows.onboarding.reporting.approval_request import ApprovalRequest
 from bms_flows.onboarding.reporting.report import counts
 from bms_flows.onboarding.reporting.review import InvalidDecision
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings
-from bms_flows.runtime import service_identity, step_log, storage
+from bms_flows.runtime import service_identity, step_log
 from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.manifest import require_version, versioned
 
@@ -117,13 +114,12 @@ class Onboarding:
             return _nothing_to_do(drop, f"same content as drop {earlier.id}: see its report")
         dry_run = bool(params.get("dry_run"))
         proposed = self._record("plan", drop.id, lambda each: each.plan(sheet, dry_run=dry_run))
-        ask = proposed.decision.ask and not dry_run
-        if ask or dry_run:
-            self._save_plan(drop, sheet, proposed)
+        if dry_run:
+            self.inbox.save_plan(drop, sheet, proposed.plan)
         log.info("drop %s, %s", drop.id, proposed.text())
         for finding in proposed.findings:
             log.warning("row %s of bms.creation, created earlier: %s", finding.row, finding.what)
-        return self._manifest(drop, proposed, ask=ask)
+        return self._manifest(drop, sheet, proposed, ask=proposed.decision.ask and not dry_run)
 
     def enter(self, proposed: dict[str, Any], answer: dict[str, Any] | None) -> dict[str, Any]:
         """Apply the approver's answer, if any, and enter the plan; return the chunks to apply.
@@ -258,8 +254,7 @@ class Onboarding:
 
         begun = self._record("enter", drop.id, enter)
         if isinstance(begun, Proposal):
-            self._save_plan(drop, sheet, begun)
-            return {**self._manifest(drop, begun, ask=True), "chunks": []}
+            return {**self._manifest(drop, sheet, begun, ask=True), "chunks": []}
         return {
             **proposed,
             "ask": False,
@@ -274,8 +269,7 @@ class Onboarding:
         self.inbox.archive(drop)
         if asked := self._record("decide", drop.id, lambda each: each.release(chosen, decision)):
             sheet, _ = self.inbox.read(drop)
-            self._save_plan(drop, sheet, asked)
-            return {**self._manifest(drop, asked, ask=True), "entered": chosen.plan_id}
+            return {**self._manifest(drop, sheet, asked, ask=True), "entered": chosen.plan_id}
         lines = f"lines {self.run.params['line']}, {len(chosen.rows)} rows"
         text = f"{lines}: {decision.choice}, decided by {decision.who}"
         return versioned(drop=drop.id, plan=chosen.plan_id, ask=False, text=text)
@@ -295,81 +289,40 @@ class Onboarding:
         with engine.begin() as connection:
             claim.renew(connection, drop)
         sheet, original = self.inbox.read(drop)
-        folder, counters = self.inbox.report_folder(drop), Counters()
-        name = self.flow.name(folder)
+        counters = Counters()
         with recorded_step(self.flow, self._step("conclude"), counters) as step_run_id:
             found: Conclusion = self._work(
                 counters, drop.id, lambda each: each.conclude(plan_id, sheet)
             )
-            ended = dict(counts(found.outcomes))
-            finished = ended["waiting"] == 0
-            ending: claim.Ending = "applied" if found.applied and finished else "not_applied"
-            if sheet.refused:
-                ending = "refused"
             with engine.begin() as connection:
-                # Locks the drop: a run that takes the drop over writes its report later.
-                claim.renew(connection, drop)
-                entering.save_matches(connection, self.resource, drop.id, found.matched)
-                language, others = self.inbox.reading.language, {}
-                if self.resource == differences.RESOURCE:
-                    others[differences.FILE] = differences.save_differences(
-                        connection, drop.id, found.outcomes, found.compared, language
-                    )
-                outcomes, receipt = found.outcomes, found.receipt
-                report.write(
-                    folder, head(original), sheet, outcomes, receipt, others, language=language
-                )
-                closing.finish(connection, drop, ending, report=name, counts=ended)
+                details = self.inbox.close(connection, drop, sheet, original, found)
+                ended = dict(counts(found.outcomes))
                 step_log.finish(
                     connection,
                     step_run_id,
-                    state="complete" if finished else "partial",
+                    state="partial" if ended["waiting"] else "complete",
                     counts=_row_counts(ended),
                     service=counters,
-                    details={
-                        "drop": drop.id,
-                        "ending": ending,
-                        "plan": plan_id,
-                        "report": name,
-                        "file_faults": sheet.file_reasons,
-                        "file_notes": [
-                            {"code": each.code, "line": each.line, "details": dict(each.details)}
-                            for each in sheet.notes
-                        ],
-                        **ended,
-                    },
+                    details={"drop": drop.id, "plan": plan_id, **details, **ended},
                 )
-        log.info("drop %s: %s; report: %s", drop.id, _figures(ended), name)
+        log.info("drop %s: %s; report: %s", drop.id, _figures(ended), details["report"])
 
-    def _save_plan(self, drop: Drop, sheet: Sheet, proposed: Proposal) -> None:
-        """Save a plan in the drop's report, before approval is requested, and a truncated file's last line.
-
-        The rows are personal data. Airflow stores the text of a request and shows it to every user who
-        may view the DAG, so the request has figures only. The report requires the right to edit the DAG.
-        """
-        engine, folder = self.flow.warehouse, self.inbox.report_folder(drop)
-        content = approval_request.plan_file(proposed.plan, sheet)
-        storage.save_private(folder / approval_request.plan_file_name(proposed.plan.id), content)
-        digest = hashlib.sha256(content).hexdigest()
-        approval.save_file_digest(engine, drop.id, proposed.plan.id, digest)
-        if sheet.truncated_at is not None:
-            storage.save_private(folder / report.LAST_LINE, report.last_line_file(sheet))
-        closing.publish_report(engine, drop, self.flow.name(folder))
-
-    def _manifest(self, drop: Drop, proposed: Proposal, *, ask: bool) -> dict[str, Any]:
-        plan, inbox = proposed.plan, self.inbox.resource.inbox
+    def _manifest(
+        self, drop: Drop, sheet: Sheet, proposed: Proposal, *, ask: bool
+    ) -> dict[str, Any]:
+        """Return the manifest of a proposal; save its plan and its question if approval is requested."""
+        plan, engine = proposed.plan, self.flow.warehouse
         manifest = versioned(drop=drop.id, plan=plan.id, ask=ask, text=proposed.text())
         if not ask:
             return manifest
+        self.inbox.save_plan(drop, sheet, plan)
         reasons = proposed.decision.reasons
         request = ApprovalRequest(drop.id, self.resource, plan.id, plan.counts, reasons)
         asked = approval_request.ask(request, self.settings)
-        approvers, excluded = self.settings.approvers.get(inbox, ()), list[str]()
-        if self.settings.requires_four_eyes(inbox):
-            excluded = [each for each in (drop.submitted_by, self.run.user) if each]
-            approval.exclude(self.flow.warehouse, drop.id, plan.id, excluded)
-        # Without any other approver the request stays theirs: it must not become everybody's.
-        users = [each for each in approvers if each not in excluded] or [*approvers]
+        users, void = self.settings.answering(
+            self.inbox.resource.inbox, (drop.submitted_by, self.run.user)
+        )
+        approval.exclude(engine, drop.id, plan.id, void)
         return {
             **manifest,
             "question": {
@@ -377,7 +330,7 @@ class Onboarding:
                 "body": asked.body,
                 "options": asked.options,
                 "users": users,
-                "excluded": excluded,
+                "excluded": void,
             },
         }
 

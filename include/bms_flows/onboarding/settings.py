@@ -1,6 +1,6 @@
 """Settings of onboardings: approval, settling, attempts, concurrency, inboxes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Annotated, Final, Literal
@@ -109,9 +109,16 @@ class OnboardingSettings(FlowSettings):
     approval_notices: Mapping[Inbox, str] = field(default_factory=dict)
     """Recipient of an inbox's approval requests and reminders, `{"employees": "rh@example.com"}`: an address or a connection, as in `BMS_INBOX_NOTICES`; by default the recipients of alarms."""
 
-    def requires_four_eyes(self, inbox: str) -> bool:
-        """Return whether another user than the one who submitted a drop has to approve it."""
-        return self.four_eyes.get(inbox, len(self.approvers.get(inbox, ())) > 1)
+    def answering(self, inbox: str, involved: Iterable[str | None]) -> tuple[list[str], list[str]]:
+        """Return the users who may answer a request of an inbox, and those whose answer is void.
+
+        `involved`: who submitted the drop or triggered its run. Without any other approver the request
+        stays theirs: it must not become everybody's.
+        """
+        approvers = self.approvers.get(inbox, ())
+        four_eyes = self.four_eyes.get(inbox, len(approvers) > 1)
+        void = [each for each in involved if each] if four_eyes else []
+        return [each for each in approvers if each not in void] or [*approvers], void
 
     def language_of(self, inbox: str) -> Language:
         """Return the language of an inbox."""

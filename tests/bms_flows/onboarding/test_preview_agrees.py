@@ -15,7 +15,8 @@ import pytest
 from sqlalchemy import Engine
 
 from bms_flows.onboarding.planning.plan import PlannedRow
-from bms_flows.onboarding.preview import Preview, Reading, preview
+from bms_flows.onboarding.planning.rules import Reading
+from bms_flows.onboarding.preview import Preview, preview
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.environment import Mirror
 from tests.bms_flows.onboarding.conftest import Drop, csv

@@ -10,8 +10,8 @@ from sqlalchemy import Engine, text
 from bms_flows.mirror.run import TooManyRemovals
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.planning.managers import reports_first
+from bms_flows.onboarding.planning.rules import Reading
 from bms_flows.onboarding.planning.views import mirror_view
-from bms_flows.onboarding.preview import Reading
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reporting.report import RowOutcome
 from bms_sandbox.serve import Sandbox

@@ -242,7 +242,7 @@ class Employees(ServiceRemote):
 
     resource = EMPLOYEE
     identity = EMPLOYEE_IDENTITY
-    _identity_of = staticmethod(lambda _: EMPLOYEE_IDENTITY)
+    _identity_of = staticmethod(lambda resource: EMPLOYEE_IDENTITY)  # noqa: ARG005
     create_endpoint = "create_employee"
     _list_endpoint = "list_employees"
     _detail_endpoint = "read_employee"
