@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from bms_flows.catalog import CREATED_BY
 from bms_flows.inquiry.answer import Answer, Event, Inquiry
-from bms_flows.onboarding.planning.limits import ApprovalReason
+from bms_flows.onboarding.planning.plan import ApprovalReason
 from bms_flows.onboarding.reporting.approval_request import reason_text
 from bms_flows.texts import FAULTS, WAITING, WITHDRAWN, Reason
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, Row, select, update
 
 from bms_flows.catalog import CREATED_BY
 from bms_flows.monitoring import alarms
-from bms_flows.onboarding.planning.limits import ApprovalReason
+from bms_flows.onboarding.planning.plan import ApprovalReason
 from bms_flows.onboarding.reporting import approval_request
 from bms_flows.onboarding.reporting.approval_request import ApprovalRequest
 from bms_flows.onboarding.resources.remotes import REMOTES

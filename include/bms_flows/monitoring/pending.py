@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from bms_flows.catalog import FLOWS
 from bms_flows.monitoring import alarms
-from bms_flows.onboarding.planning.limits import ApprovalReason
+from bms_flows.onboarding.planning.plan import ApprovalReason
 from bms_flows.onboarding.reporting.approval_request import reason_text
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings

@@ -15,13 +15,19 @@ from bms_flows.onboarding.ledger import entering
 from bms_flows.onboarding.ledger.entry import NewRow
 from bms_flows.onboarding.ledger.store import PostgresLedger, with_managers
 from bms_flows.onboarding.planning import approval
-from bms_flows.onboarding.planning.limits import ApprovalDecision, changes_since_approval
 from bms_flows.onboarding.planning.managers import chunks, cyclic
 from bms_flows.onboarding.planning.matching import (
     PlanningView,
     match_keys_of,
 )
-from bms_flows.onboarding.planning.plan import Action, Plan, PlanInputs, PlannedRow
+from bms_flows.onboarding.planning.plan import (
+    Action,
+    ApprovalDecision,
+    Plan,
+    PlanInputs,
+    PlannedRow,
+    changes_since_approval,
+)
 from bms_flows.onboarding.planning.planner import make
 from bms_flows.onboarding.planning.rules import Rules
 from bms_flows.onboarding.reading.sheet import Sheet

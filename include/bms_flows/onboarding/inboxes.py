@@ -19,9 +19,8 @@ from bms_flows.onboarding.inbox import (
     claim,
     closing,
     discovery,
-    skipped_files,
     templates,
-    unfinished,
+    unclaimed,
 )
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import FoundFile
@@ -103,7 +102,7 @@ class Inbox:
             for seen in found.settled:
                 self._claim_if_free(seen)
             now, stable = database.now(engine), timedelta(minutes=settings.drop_stable_minutes)
-            for each in unfinished.save(engine, self.name, files.values(), found.waiting):
+            for each in unclaimed.save(engine, self.name, files.values(), found.waiting):
                 log.log(logging.WARNING if each.long(now) else logging.INFO, "%s", each.text(now))
                 if each.is_stable(now, stable):
                     self._claim_if_free(files[each.path])
@@ -117,7 +116,7 @@ class Inbox:
 
     def tidy(self) -> None:
         """Close drops that wait for a file that left the inbox, and update the notice in the inbox."""
-        unfinished.withdraw_missing(
+        unclaimed.withdraw_missing(
             self.flow.warehouse, self.name, lambda: discovery.list_files(self.folder)
         )
         self._update_notice()
@@ -146,11 +145,11 @@ class Inbox:
         engine, settings = self.flow.warehouse, self.flow.settings
         now, own_files = database.now(engine), templates.names(self.resource)
         skipped = [
-            *skipped_files.waiting_files(unfinished.current(engine, self.name), now),
-            *skipped_files.ignored_entries(self.folder, own_files, now),
+            *unclaimed.waiting_files(unclaimed.current(engine, self.name), now),
+            *unclaimed.ignored_entries(self.folder, own_files, now),
         ]
         minutes = settings.drop_stable_minutes
-        skipped_files.publish(self.folder, skipped, settings.time_zone, minutes)
+        unclaimed.publish(self.folder, skipped, settings.time_zone, minutes)
 
     def claim(self, seen: FoundFile, run_id: str | None = None) -> Drop:
         """Claim a file for a run; raise `Busy` if another run has it."""

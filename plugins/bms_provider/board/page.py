@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from sqlalchemy import Connection
 from upath import UPath
 
-from bms_flows.onboarding.planning.limits import ApprovalReason
+from bms_flows.onboarding.planning.plan import ApprovalReason
 from bms_flows.onboarding.reporting.approval_request import reason_text
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings

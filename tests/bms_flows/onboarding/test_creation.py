@@ -13,12 +13,12 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms_flows.onboarding.creation import Creation, Entered, Proposal
-from bms_flows.onboarding.ledger import snapshot_store, transitions
+from bms_flows.onboarding.ledger import store, transitions
 from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.ledger.store import delete_bodies
 from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.planning.approval import NotApproved
-from bms_flows.onboarding.planning.limits import ApprovalReason
+from bms_flows.onboarding.planning.plan import ApprovalReason
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.receipt import make_receipt
 from bms_flows.onboarding.reporting.review import (
@@ -492,13 +492,13 @@ async def test_a_snapshot_is_deleted_once_no_unfinished_row_needs_it(
         _, [row, _] = await in_review(creation, sheet, sandbox)
         [entry] = await creation.ledger.entries([row])
         later = await creation.ledger.now()
-        assert snapshot_store.forget(warehouse, later) == 1, "the one of the plan"
+        assert store.delete_snapshots(warehouse, later) == 1, "the one of the plan"
         assert (await creation.ledger.snapshots([entry.snapshot_id or 0])).keys() == {
             entry.snapshot_id
         }
         no = await decide(creation, [row], ReviewDecision("give_up", "ada", "manual__1"))
         await creation.applier().apply(no)
-        assert snapshot_store.forget(warehouse, later) == 1
+        assert store.delete_snapshots(warehouse, later) == 1
         [ended] = await creation.ledger.entries([row])
         assert ended.snapshot_id is None
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bms_flows.onboarding.resources.addresses import region_of
+from bms_flows.onboarding.resources.normal_forms import region_of
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.onboarding.conftest import Drop
 from tests.bms_flows.onboarding.test_crm import codes, ended, made, run

@@ -16,7 +16,7 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.dialects.postgresql import Insert, insert
 
 from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_warehouse.database import clock
@@ -107,21 +107,26 @@ def claim_file(
     """
     with engine.begin() as connection:
         now = clock(connection)
-        given = insert(dropped_file).values(
-            resource=resource,
-            path=seen.path,
-            size=seen.size,
-            stamp=seen.stamp,
-            state="waiting",
-            dag_run_id=f"taking {uuid4()}",
-            expires_at=now,
-            entered_at=now,
-        )
+        given = entry(resource, seen, now)
         # One statement: between an insertion and a query another dispatcher could free the row.
         locked = given.on_conflict_do_update(
             index_elements=["resource", "path", "size", "stamp"], set_={"path": given.excluded.path}
         ).returning(*dropped_file.columns)
         return _take(connection, connection.execute(locked).mappings().one(), dag_run_id)
+
+
+def entry(resource: str, seen: FoundFile, now: datetime) -> Insert:
+    """Return the statement that enters a file, which waits for its claim."""
+    return insert(dropped_file).values(
+        resource=resource,
+        path=seen.path,
+        size=seen.size,
+        stamp=seen.stamp,
+        state="waiting",
+        dag_run_id=f"waiting {uuid4()}",
+        expires_at=now,
+        entered_at=now,
+    )
 
 
 def _take(connection: Connection, row: RowMapping, dag_run_id: str | None) -> Drop:

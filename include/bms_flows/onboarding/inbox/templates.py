@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from upath import UPath
 
-from bms_flows.onboarding.inbox import skipped_files
+from bms_flows.onboarding.inbox import unclaimed
 from bms_flows.onboarding.inbox.discovery import local
 from bms_flows.onboarding.reading import tokens
 from bms_flows.onboarding.reading.encoding import ENCODINGS
@@ -104,7 +104,7 @@ that begin with _ unchanged (the first is the reason): they create nothing, and 
 
 def names(resource: Resource) -> frozenset[str]:
     """Return the names of our own files in an inbox."""
-    return frozenset({READ_ME, csv_name(resource), xlsx_name(resource), skipped_files.NAME})
+    return frozenset({READ_ME, csv_name(resource), xlsx_name(resource), unclaimed.NAME})
 
 
 def csv_name(resource: Resource) -> str:
@@ -178,7 +178,7 @@ def read_me(resource: Resource, declared: DeclaredFormat = UNDECLARED, *, page: 
             csv=csv_name(resource),
             xlsx=xlsx_name(resource),
             formats=_formats(declared, language),
-            skipped_files=skipped_files.NAME,
+            skipped_files=unclaimed.NAME,
             advice=resource.advice[language],
         )
         for language, text in enumerate((_FRENCH, _ENGLISH))

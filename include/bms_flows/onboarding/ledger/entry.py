@@ -1,8 +1,12 @@
 """A ledger row as an immutable value without personal data; `transitions` has the state machine."""
 
+import time
+import uuid
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -44,6 +48,21 @@ class BootTime(msgspec.Struct, frozen=True):
 
     boot: str
     seconds: float
+
+    @classmethod
+    def now(cls) -> "BootTime":
+        """Return the time since boot; it continues while the process is stopped and the machine sleeps."""
+        clock = getattr(time, "CLOCK_BOOTTIME", None)
+        return cls(_boot(), time.monotonic() if clock is None else time.clock_gettime(clock))
+
+
+@cache
+def _boot() -> str:
+    """Return the id of the machine's boot; where the system has none, an id of this process."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return f"process {uuid.uuid4()}"
 
 
 class InvalidTransition(Exception):

@@ -1,4 +1,4 @@
-"""Store of the ledger `bms.creation`: each transition under a row lock, committed at once.
+"""Store of the ledger `bms.creation` and of its snapshots of the service: each transition under a row lock, committed at once.
 
 All times come from the database's clock, so leases and settle times do not depend on worker clocks.
 """
@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from datetime import datetime
 from functools import wraps
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 import msgspec
 from sqlalchemy import (
@@ -16,9 +16,11 @@ from sqlalchemy import (
     Connection,
     Engine,
     Row,
+    Select,
     Text,
     any_,
     delete,
+    exists,
     insert,
     literal,
     select,
@@ -26,13 +28,19 @@ from sqlalchemy import (
 )
 from sqlalchemy import bindparam as bind
 
-from bms_flows.onboarding.ledger import snapshot_store
-from bms_flows.onboarding.ledger.entry import FINAL, Entry, InvalidTransition, State, Transition
+from bms_flows.onboarding.ledger.entry import (
+    FINAL,
+    OPEN,
+    Entry,
+    InvalidTransition,
+    State,
+    Transition,
+)
 from bms_flows.onboarding.resources.body import decode_body
-from bms_flows.onboarding.resources.snapshot import ServiceLists
+from bms_flows.onboarding.resources.snapshot import ServiceLists, decode_lists, encode_lists
 from bms_warehouse.database import clock
 from bms_warehouse.errors import WarehouseError
-from bms_warehouse.tables import creation, creation_body, creation_event
+from bms_warehouse.tables import creation, creation_body, creation_event, creation_snapshot
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -186,7 +194,30 @@ class PostgresLedger:
     @in_thread
     def snapshots(self, ids: Collection[int]) -> dict[int, ServiceLists]:
         """Return stored snapshots of the service."""
-        return snapshot_store.load(self.engine, ids)
+        return self._snapshots(_SNAPSHOTS.where(creation_snapshot.c.id.in_(ids)))
+
+    @in_thread
+    def latest_snapshot(self, drop_id: int) -> tuple[int, ServiceLists] | None:
+        """Return the number and content of a drop's latest snapshot; None if the drop has none."""
+        found = _SNAPSHOTS.where(creation_snapshot.c.drop_id == drop_id)
+        latest = found.order_by(creation_snapshot.c.id.desc()).limit(1)
+        return next(iter(self._snapshots(latest).items()), None)
+
+    @in_thread
+    def save_snapshot(self, drop_id: int, taken: ServiceLists) -> int:
+        """Save a snapshot of a drop; return its number."""
+        statement = insert(creation_snapshot).values(
+            resource=self._resource,
+            drop_id=drop_id,
+            taken_at=taken.taken_at,
+            content=encode_lists(taken),
+        )
+        with self.engine.begin() as connection:
+            return int(connection.execute(statement.returning(creation_snapshot.c.id)).scalar_one())
+
+    def _snapshots(self, wanted: Select[tuple[int, bytes]]) -> dict[int, ServiceLists]:
+        with self.engine.connect() as connection:
+            return {row.id: decode_lists(row.content) for row in connection.execute(wanted)}
 
     def _read(self, where: Any) -> list[Entry]:
         with self.engine.connect() as connection:
@@ -247,6 +278,18 @@ def delete_bodies(engine: Engine, before: datetime) -> int:
         ).rowcount
 
 
+def delete_snapshots(engine: Engine, before: datetime) -> int:
+    """Delete snapshots from before a time that no unfinished row refers to; return their number."""
+    unfinished = exists().where(
+        creation.c.snapshot_id == creation_snapshot.c.id,
+        creation.c.state.in_([str(state) for state in (*OPEN, State.REVIEW)]),
+    )
+    statement = delete(creation_snapshot).where(creation_snapshot.c.taken_at < before, ~unfinished)
+    with engine.begin() as connection:
+        return connection.execute(statement).rowcount
+
+
+_SNAPSHOTS: Final = select(creation_snapshot.c.id, creation_snapshot.c.content)
 FIELDS = tuple(each.name for each in msgspec.structs.fields(Entry))
 CHANGEABLE = tuple(name for name in FIELDS if name not in ("id", "key"))
 COLUMNS: Sequence[Any] = [creation.c[name] for name in FIELDS]

@@ -10,9 +10,12 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from bms_flows.onboarding.faults import fault_to_json
 from bms_flows.onboarding.ledger.store import among
-from bms_flows.onboarding.planning import limits
-from bms_flows.onboarding.planning.limits import ApprovalDecision
-from bms_flows.onboarding.planning.plan import Plan, PlannedRow
+from bms_flows.onboarding.planning.plan import (
+    ApprovalDecision,
+    Plan,
+    PlannedRow,
+    approval_decision,
+)
 from bms_flows.onboarding.planning.rules import PlanLimits
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.settings import OnboardingSettings
@@ -54,7 +57,7 @@ def decide(
         serialize(connection, f"approval of {plan.resource}")
         midnight = datetime.combine(today, time(), settings.time_zone)
         unapproved = _created_without_approval(connection, plan, midnight)
-        decision = limits.decide(
+        decision = approval_decision(
             plan,
             policy.limits,
             settings.approval,

@@ -9,7 +9,6 @@ from typing import Any
 
 from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, Entry, State
-from bms_flows.onboarding.planning.codes import CODE_NOT_IN_USE, NewCode, new_codes
 from bms_flows.onboarding.planning.managers import (
     Manager,
     Managers,
@@ -28,7 +27,7 @@ from bms_flows.onboarding.planning.plan import (
     digest,
     reject,
 )
-from bms_flows.onboarding.planning.rules import Rules, validate
+from bms_flows.onboarding.planning.rules import CODE_NOT_IN_USE, NewCode, Rules, new_codes, validate
 from bms_flows.onboarding.reading.sheet import Row, Sheet
 from bms_flows.onboarding.resources.body import body_digest, build, compare
 from bms_flows.onboarding.resources.description import Resource

@@ -1,12 +1,13 @@
-"""Validation rules for dropped rows: required fields, codes, ranges, lengths.
+"""Validation rules for dropped rows: required fields, codes, ranges, lengths, codes that no record has.
 
 They come from `rules.toml`, or from the file that the setting `BMS_RULES` names.
 """
 
+import difflib
 import hashlib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
@@ -15,16 +16,17 @@ from typing import Any, Final
 
 from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.reading.sheet import Row
-from bms_flows.onboarding.resources.addresses import (
+from bms_flows.onboarding.resources.description import Resource, normalize_header
+from bms_flows.onboarding.resources.match_rules import Identity
+from bms_flows.onboarding.resources.normal_forms import (
     is_france,
     is_plain_address,
     is_short_postal_code,
+    is_written_as_name,
     lacks_prefix,
+    mixes_alphabets,
     region_of,
 )
-from bms_flows.onboarding.resources.description import Resource
-from bms_flows.onboarding.resources.match_rules import Identity
-from bms_flows.onboarding.resources.names import is_written_as_name, mixes_alphabets
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat, OnboardingSettings
 from bms_flows.runtime.settings import InvalidSetting, Language
@@ -235,3 +237,39 @@ def _require_known(path: Path, section: str, given: Mapping[str, Any], allowed: 
     unknown = sorted(set(given) - allowed)
     if unknown:
         raise InvalidSetting(f"{path}: {section} has no {', '.join(unknown)}")
+
+
+CODE_NOT_IN_USE: Final = "code_not_in_use"
+"""Reason of a review: no mirrored record has one of the row's codes."""
+_SHOWN: Final = 3
+
+
+@dataclass(frozen=True)
+class NewCode:
+    """A code that no mirrored record has; `same` is the known code in another form, `near` the nearest ones."""
+
+    same: str
+    near: str
+
+
+def new_codes(
+    values: Mapping[str, Any], known: Mapping[str, Collection[str]]
+) -> dict[str, NewCode]:
+    """Return the codes of a row that are not `known` by field, by field; a field without known codes has none."""
+    return {
+        name: _new(str(values[name]), codes)
+        for name, codes in known.items()
+        if codes and values.get(name) not in (None, "") and str(values[name]) not in codes
+    }
+
+
+def _new(code: str, known: Collection[str]) -> NewCode:
+    form = normalize_header(code)
+    same = next((each for each in sorted(known) if form and normalize_header(each) == form), "")
+    likeness = difflib.SequenceMatcher(None, b=code.casefold())
+
+    def distance(each: str) -> tuple[float, str]:
+        likeness.set_seq1(each.casefold())
+        return -likeness.ratio(), each
+
+    return NewCode(same, ", ".join(sorted(known, key=distance)[:_SHOWN]))

@@ -13,21 +13,26 @@ from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
 from bms_flows.onboarding.faults import ReadError
 from bms_flows.onboarding.reading import number_format
 from bms_flows.onboarding.reading.cells import Cell, Formatted
-from bms_flows.onboarding.reading.package import Package
+from bms_flows.onboarding.reading.package import Attributes, Package
 from bms_flows.onboarding.reading.parts import (
     GENERAL,
     TEXT,
+    ColumnLayout,
     Layout,
     RawCell,
     RawRow,
     SheetPart,
     StringsPart,
+    Style,
     StylesPart,
     TextHandler,
     WorkbookPart,
+    decoded,
+    is_on,
+    is_true,
 )
 from bms_flows.onboarding.reading.sheet import Limits
-from bms_flows.onboarding.reading.sheet_rows import RowsPart
+from bms_flows.onboarding.reading.tokens import EXCELS_COLUMNS, EXCELS_ROWS
 
 T = TypeVar("T", bound=TextHandler)
 
@@ -35,6 +40,155 @@ _NOT_SHOWN: Final = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
 """Parts of a number format that are no placeholders: quoted texts, escaped characters, locales."""
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
 _FLOAT: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_REFERENCE: Final = re.compile(r"([A-Z]{1,3})[0-9]{1,7}")
+_MERGED: Final = re.compile(r"[A-Z]{1,3}([0-9]{1,7}):[A-Z]{1,3}([0-9]{1,7})")
+_MOST_MERGED: Final = 10_000
+
+
+class RowsPart(TextHandler):
+    """The rows of a sheet, for the caller to take out of `rows` as they come."""
+
+    knows = frozenset(
+        {"sheetFormatPr", "col", "row", "c", "v", "f", "is", "t", "rPh", "strike", "mergeCell"}
+        | {"conditionalFormatting", "cfRule"}
+    )
+
+    def __init__(
+        self, strings: StringsPart, styles: StylesPart, layout: Layout, limits: Limits
+    ) -> None:
+        super().__init__(limits)
+        self.rows: list[RawRow] = []
+        self._strings, self._styles, self._layout = strings, styles.styles, layout
+        self._hiding = styles.hiding
+        self._conditional = ""
+        self._filled = 0
+        self._characters = 0
+        self._line = 0
+        self._hidden = False
+        self._cells: dict[int, RawCell] = {}
+        self._column = -1
+        self._kind = "n"
+        self._style = Style()
+        self._formula = False
+        self._stored = False
+        self._spoken = False
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        """Begin a row, a cell or what it holds."""
+        if name == "c":
+            self._start_cell(attributes)
+        elif name == "v":
+            self._taking = self._stored = True
+        elif name == "t":
+            self._taking = not self._spoken
+            self._stored = True
+        elif name == "row":
+            self._start_row(attributes)
+        elif name == "f":
+            self._formula = True
+        elif name == "rPh":
+            self._spoken = True
+        elif name == "strike":
+            self._style = Style(self._style.code, self._style.struck or is_on(attributes))
+        else:
+            self._start_layout(name, attributes)
+
+    def end(self, name: str) -> None:
+        """End what `start` began."""
+        self._taking = False
+        if name == "c":
+            self._end_cell()
+        elif name == "row" and self._cells:
+            self.rows.append(RawRow(self._line, self._hidden, self._cells))
+        elif name == "rPh":
+            self._spoken = False
+
+    def _start_row(self, attributes: Attributes) -> None:
+        line = int(attributes.get("r", self._line + 1))
+        if line > EXCELS_ROWS:
+            raise ReadError("too_big", what="rows", limit=EXCELS_ROWS)
+        if line <= self._line:
+            raise ReadError("bad_workbook", why="rows out of order")
+        self._hidden = is_true(attributes.get("hidden")) or _zero(attributes.get("ht"))
+        self._line, self._column, self._cells = line, -1, {}
+
+    def _start_cell(self, attributes: Attributes) -> None:
+        column = self._column + 1
+        if (reference := attributes.get("r")) is not None:
+            found = _REFERENCE.fullmatch(reference)
+            column = _column(found[1]) if found else -1
+        if column >= EXCELS_COLUMNS:
+            raise ReadError("too_big", what="columns", limit=EXCELS_COLUMNS)
+        if column <= self._column:
+            raise ReadError("bad_workbook", why="cells out of order")
+        self._column = column
+        self._kind = attributes.get("t", "n")
+        self._style = self._style_of(int(attributes.get("s", 0)))
+        self._formula = self._stored = False
+        self._begin()
+
+    def _end_cell(self) -> None:
+        if not (self._stored or self._formula):
+            return
+        self._filled += 1
+        if self._filled > self.limits.cells:
+            raise ReadError("too_big", what="cells", limit=self.limits.cells)
+        text = self._collected() if self._stored else None
+        kind, (code, struck) = self._kind, self._style
+        if kind == "s":
+            place = self._place(text)
+            text, kind = self._strings.found[place], "str"
+            struck = struck or place in self._strings.struck
+        elif kind in ("str", "inlineStr"):
+            text, kind = (None if text is None else decoded(text)), "str"
+        elif text is not None:
+            text = text.strip() or None
+        self._characters += len(text or "")
+        if self._characters > self.limits.characters:
+            raise ReadError("too_big", what="characters", limit=self.limits.characters)
+        self._cells[self._column] = RawCell(kind, text, code, self._formula, struck)
+
+    def _place(self, number: str | None) -> int:
+        place = int(number or -1)
+        if not 0 <= place < len(self._strings.found):
+            raise ReadError("bad_workbook", why="unknown text")
+        return place
+
+    def _start_layout(self, name: str, attributes: Attributes) -> None:
+        if name == "conditionalFormatting":
+            self._conditional = attributes.get("sqref", "")
+        elif name == "cfRule":
+            if int(attributes.get("dxfId", -1)) in self._hiding:
+                self._layout.hidden_by_rule = self._layout.hidden_by_rule or self._conditional
+        elif name == "mergeCell":
+            if (found := _MERGED.fullmatch(attributes["ref"])) is None:
+                raise ReadError("bad_workbook", why="damaged content")
+            if len(self._layout.merged) >= _MOST_MERGED:
+                raise ReadError("too_big", what="merged cells", limit=_MOST_MERGED)
+            self._layout.merged.append((found[0], int(found[1]), int(found[2])))
+        elif name == "sheetFormatPr":
+            self._layout.hidden_by_default = _zero(attributes.get("defaultColWidth"))
+        elif name == "col" and len(self._layout.columns) < EXCELS_COLUMNS:
+            hidden = is_true(attributes.get("hidden")) or _zero(attributes.get("width"))
+            width = float(attributes["width"]) if "width" in attributes else None
+            first, last = int(attributes["min"]) - 1, int(attributes["max"]) - 1
+            code = self._style_of(int(attributes.get("style", 0))).code
+            self._layout.columns.append(ColumnLayout(first, last, width, hidden, code))
+
+    def _style_of(self, number: int) -> Style:
+        return self._styles[number] if 0 <= number < len(self._styles) else Style()
+
+
+def _zero(attribute: str | None) -> bool:
+    return attribute is not None and float(attribute) == 0
+
+
+def _column(letters: str) -> int:
+    """Return the place of a column, A the first, counted from 0."""
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - 64
+    return number - 1
 
 
 class Book:

@@ -8,8 +8,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from bms_flows.onboarding.faults import Fault, with_column
-from bms_flows.onboarding.planning.limits import ApprovalReason
-from bms_flows.onboarding.planning.plan import Action, Plan, PlannedRow
+from bms_flows.onboarding.planning.plan import Action, ApprovalReason, Plan, PlannedRow
 from bms_flows.onboarding.reading.sheet import Row, Sheet
 from bms_flows.onboarding.resources.description import Value
 from bms_flows.onboarding.resources.remotes import REMOTES

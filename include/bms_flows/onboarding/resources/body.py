@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from bms_flows.onboarding.resources.addresses import email_address, phone_number, region_of
 from bms_flows.onboarding.resources.description import Field, Resource
 from bms_flows.onboarding.resources.match_rules import normalize
+from bms_flows.onboarding.resources.normal_forms import email_address, phone_number, region_of
 from bms_flows.runtime.digests import content_digest
 
 _ENCODER: Final = msgspec.json.Encoder(decimal_format="number", order="sorted")

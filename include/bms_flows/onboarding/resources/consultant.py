@@ -13,7 +13,7 @@ from bms.records import Consultant
 from bms_flows.onboarding.resources.contact import crm_identity
 from bms_flows.onboarding.resources.description import ColumnKind, Columns, Resource
 from bms_flows.onboarding.resources.match_rules import Identity, plain, possible
-from bms_flows.onboarding.resources.names import NAMES, loose_name, person_name
+from bms_flows.onboarding.resources.normal_forms import NAMES, loose_name, person_name
 
 sent = Columns(Consultant)
 

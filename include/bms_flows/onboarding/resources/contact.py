@@ -10,15 +10,18 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from bms.records import Contact
-from bms_flows.onboarding.resources.addresses import (
-    email_address,
-    loose_mobiles,
-    mobile_number,
-    region_of,
-)
 from bms_flows.onboarding.resources.description import Columns, Resource
 from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, plain, possible
-from bms_flows.onboarding.resources.names import NAMES, loose_company, loose_name, person_name
+from bms_flows.onboarding.resources.normal_forms import (
+    NAMES,
+    email_address,
+    loose_company,
+    loose_mobiles,
+    loose_name,
+    mobile_number,
+    person_name,
+    region_of,
+)
 
 ADVICE = (
     """\

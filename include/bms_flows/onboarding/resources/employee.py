@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from bms.records import Employee
-from bms_flows.onboarding.resources.addresses import email_address
 from bms_flows.onboarding.resources.description import ColumnKind, Columns, Field, Resource
 from bms_flows.onboarding.resources.match_rules import (
     Identity,
@@ -20,7 +19,12 @@ from bms_flows.onboarding.resources.match_rules import (
     plain,
     possible,
 )
-from bms_flows.onboarding.resources.names import NAMES, loose_name, person_name
+from bms_flows.onboarding.resources.normal_forms import (
+    NAMES,
+    email_address,
+    loose_name,
+    person_name,
+)
 
 sent = Columns(Employee)
 

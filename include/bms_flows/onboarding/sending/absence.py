@@ -11,7 +11,8 @@ The service may list records late, answer from a replica, or answer an empty lis
   created after the attempt ended. A record of another list proves nothing: each list is a response of
   its own, perhaps of another replica. The interface leaves format and zone of `created_on` open, so its offset to
   the machine's clock is learned from our own confirmed creates. Without an offset only our own creates
-  count.
+  count. On a quiet service only a drop's own creates can be later records, so each list's last rows are
+  sent after the other rows of the list, and after the ambiguous attempts are over (`next_rows`).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -33,6 +34,8 @@ SAMPLE: Final = 20
 """Maximum number of missing records whose details are read."""
 MINUTE: Final = 60.0
 NEVER: Final = float("-inf")
+WITNESSES: Final = 2
+"""Rows of each list that are sent last; the second one in case the first one fails."""
 
 
 class Offset(msgspec.Struct, frozen=True):
@@ -111,6 +114,26 @@ def sample(missing: Collection[str]) -> Sequence[str]:
 def lacks_most(lacking: int, earlier: int) -> bool:
     """Return whether lists that lack `lacking` of `earlier` records prove nothing."""
     return 2 * lacking > earlier
+
+
+def next_rows(
+    ready: Mapping[int, str], ended: Collection[str], in_flight: Collection[str]
+) -> list[int]:
+    """Return the rows to send now, in order.
+
+    `ready` has the list of each row that may be sent; `ended` are the lists with ambiguous attempts
+    that are over, `in_flight` those with ambiguous attempts that may still be executed.
+    """
+    rows = dict[str, list[int]]()
+    for row, name in ready.items():
+        rows.setdefault(name, []).append(row)
+    chosen = set[int]()
+    for name, waiting in rows.items():
+        if len(waiting) > WITNESSES:
+            chosen.update(waiting[:-WITNESSES])
+        elif name not in in_flight:
+            chosen.update(waiting[:1] if name in ended else waiting)
+    return [row for row in ready if row in chosen]
 
 
 def _seconds(created_on: str | None) -> float | None:

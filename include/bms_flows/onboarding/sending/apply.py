@@ -18,9 +18,8 @@ from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, BootTime, Entry, State
 from bms_flows.onboarding.ledger.store import Ledger, with_managers
 from bms_flows.onboarding.resources.remote import Remote
-from bms_flows.onboarding.sending import witnesses
+from bms_flows.onboarding.sending import absence
 from bms_flows.onboarding.sending.breaker import CircuitBreaker, CreatesPaused
-from bms_flows.onboarding.sending.clock import boot_time
 from bms_flows.onboarding.sending.group_commit import GroupCommit
 from bms_flows.onboarding.sending.send import RowSender, WorkerPool
 from bms_flows.onboarding.sending.service_check import ServiceCheck
@@ -54,7 +53,7 @@ class Applier:
     remote: Remote
     settings: OnboardingSettings
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    clock: Callable[[], BootTime] = boot_time
+    clock: Callable[[], BootTime] = BootTime.now
     owner: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     async def apply(self, rows: Sequence[int]) -> dict[State, int]:
@@ -189,7 +188,7 @@ class Applier:
             over = transitions.attempt_is_over(entry, now=now, clock=clock)
             (ended if over else in_flight).add(self.remote.list_of(body))
         lists = {row: self.remote.list_of(body) for row, body in ready.items()}
-        return {row: ready[row] for row in witnesses.next_rows(lists, ended, in_flight)}
+        return {row: ready[row] for row in absence.next_rows(lists, ended, in_flight)}
 
     async def _wait_for(self, unknown: Collection[int], settle: timedelta) -> list[Entry]:
         """Wait until the attempts of the `unknown` rows settled, of all at once; return the rows."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from bms_flows.onboarding.ledger import snapshot_store
 from bms_flows.onboarding.ledger.store import PostgresLedger
 from bms_flows.onboarding.planning.matching import PlanningView, match_keys_of, records_to_read
 from bms_flows.onboarding.planning.views import ledger_view
@@ -69,9 +68,7 @@ class DropLists:
             snapshot.narrowed(match_keys_of(self.sheet, identity), remote_ids),
             rules=rules_version(self.remote.resource.region),
         )
-        return await asyncio.to_thread(
-            snapshot_store.save, self.ledger.engine, identity.resource, self.drop_id, narrowed
-        )
+        return await self.ledger.save_snapshot(self.drop_id, narrowed)
 
     async def view(self, snapshot: ServiceLists) -> PlanningView:
         """Return the planner's view of the ledger and of a snapshot, with the details that it compares."""
@@ -118,6 +115,6 @@ class DropLists:
 
     async def _latest(self) -> tuple[int, ServiceLists] | None:
         """Return the latest stored snapshot, None if other match rules chose its records."""
-        stored = await asyncio.to_thread(snapshot_store.latest, self.ledger.engine, self.drop_id)
+        stored = await self.ledger.latest_snapshot(self.drop_id)
         current = rules_version(self.remote.resource.region)
         return stored if stored and stored[1].rules == current else None

@@ -22,7 +22,6 @@ from bms_flows.onboarding.ledger.store import NextTransition, RemoteIdConflict
 from bms_flows.onboarding.resources.evidence import RecordIds
 from bms_flows.onboarding.resources.remote import IdUnconfirmed, NotSent, Remote
 from bms_flows.onboarding.sending.breaker import CircuitBreaker, CreatesPaused, Permit
-from bms_flows.onboarding.sending.clock import boot_time
 from bms_flows.onboarding.sending.group_commit import GroupCommit
 from bms_flows.onboarding.settings import OnboardingSettings
 
@@ -65,7 +64,7 @@ class RowSender:
     owner: str
     slots: asyncio.Semaphore
     breaker: CircuitBreaker
-    clock: Callable[[], BootTime] = boot_time
+    clock: Callable[[], BootTime] = BootTime.now
 
     def ticks(self) -> float:
         """Return the machine's time in seconds."""

@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import RowMapping
 
 from bms_flows.monitoring import deadlines
-from bms_flows.onboarding.planning.limits import ApprovalReason
 from bms_flows.onboarding.planning.managers import reports_first
+from bms_flows.onboarding.planning.plan import ApprovalReason
 from bms_flows.onboarding.reporting import approval_request
 from bms_flows.onboarding.reporting.approval_request import ApprovalRequest
 from bms_flows.runtime.settings import Language

@@ -111,7 +111,7 @@ class BmsRetentionOperator(BmsFlowOperator):
 
     def execute(self, context: Context) -> dict[str, dict[str, int]]:  # noqa: ARG002 - Airflow's signature
         """Delete what is expired."""
-        from bms_flows.onboarding.ledger import snapshot_store, store
+        from bms_flows.onboarding.ledger import store
         from bms_flows.privacy import retention
         from bms_flows.runtime import step_log
         from bms_flows.runtime.context import recorded_step
@@ -126,7 +126,7 @@ class BmsRetentionOperator(BmsFlowOperator):
             snapshots_before = now - timedelta(hours=settings.approval_hours)
             rows = {
                 "bodies": store.delete_bodies(flow.warehouse, bodies_before),
-                "snapshots": snapshot_store.forget(flow.warehouse, snapshots_before),
+                "snapshots": store.delete_snapshots(flow.warehouse, snapshots_before),
             }
             deleted = {kind: asdict(each) for kind, each in swept.items()}
             deleted |= {kind: {"files": number, "bytes": 0} for kind, number in rows.items()}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 from upath import UPath
 
-from bms_flows.onboarding.inbox import archive, claim, discovery, unfinished
+from bms_flows.onboarding.inbox import archive, claim, discovery, unclaimed
 from bms_flows.onboarding.inbox.discovery import (
     OutsideInbox,
     compare_scans,
@@ -209,7 +209,7 @@ def test_a_file_name_that_cannot_be_archived_is_reported_and_delays_no_other(
     found = compare_scans(inbox, first.values(), second.values())
     assert [seen.path for seen in found.settled] == ["good.csv"]
     assert [*found.waiting.values()] == ["bad_name"]
-    [told] = unfinished.save(warehouse, "employee", second.values(), found.waiting)
+    [told] = unclaimed.save(warehouse, "employee", second.values(), found.waiting)
     assert told.reason == "bad_name"
 
 

@@ -9,9 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from upath import UPath
 
-from bms_flows.onboarding.inbox import discovery, skipped_files, templates
-from bms_flows.onboarding.inbox.skipped_files import NAME, SkippedFile
-from bms_flows.onboarding.inbox.unfinished import UnfinishedFile
+from bms_flows.onboarding.inbox import discovery, templates, unclaimed
+from bms_flows.onboarding.inbox.unclaimed import NAME, SkippedFile, UnfinishedFile
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.texts import WAITING
 
@@ -23,11 +22,11 @@ PAGE = "https://airflow.example.com/bms/flows/employee_onboarding"
 
 def found(inbox: UPath, now: datetime | None = None) -> dict[str, str]:
     now = now or datetime.now(UTC)
-    return {each.name: each.code for each in skipped_files.ignored_entries(inbox, OURS, now)}
+    return {each.name: each.code for each in unclaimed.ignored_entries(inbox, OURS, now)}
 
 
 def published(inbox: UPath, untaken: Sequence[SkippedFile]) -> str:
-    skipped_files.publish(inbox, untaken, PARIS, 10)
+    unclaimed.publish(inbox, untaken, PARIS, 10)
     return (inbox / NAME).read_bytes().decode("utf-8-sig") if (inbox / NAME).exists() else ""
 
 
@@ -61,7 +60,7 @@ def test_waiting_files_that_are_still_written_are_explained_later() -> None:
             UnfinishedFile(number, f"{reason}.csv", reason, since, since)  # type: ignore[arg-type]
             for number, reason in enumerate(WAITING, start=1)
         ]
-        return [each.code for each in skipped_files.waiting_files(waits, NOW)]
+        return [each.code for each in unclaimed.waiting_files(waits, NOW)]
 
     assert explained(0) == ["open_in_editor", "incomplete", "unreadable", "bad_name"]
     assert explained(5) == [*WAITING]
@@ -88,7 +87,7 @@ def test_the_notice_states_problem_reason_and_remedy_and_ends_with_the_last_file
 
 def test_a_notice_of_many_files_is_bounded(tmp_path: Path) -> None:
     text = published(UPath(tmp_path), [SkippedFile(f"{n}.csv", "folder") for n in range(5000)])
-    assert text.count("Pourquoi") == skipped_files.MOST
+    assert text.count("Pourquoi") == unclaimed.MOST
     assert "… et 4800 autres." in text
 
 
@@ -102,6 +101,6 @@ def test_a_foreign_file_in_place_of_the_notice_is_harmless(tmp_path: Path, kind:
         (inbox / NAME).symlink_to(victim)
     else:
         (inbox / NAME).mkdir()
-    skipped_files.publish(UPath(inbox), [SkippedFile("mars", "folder")], PARIS, 10)
-    skipped_files.publish(UPath(inbox), [], PARIS, 10)
+    unclaimed.publish(UPath(inbox), [SkippedFile("mars", "folder")], PARIS, 10)
+    unclaimed.publish(UPath(inbox), [], PARIS, 10)
     assert victim.read_bytes() == b"x"

@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import Engine, func, select
 from upath import UPath
 
-from bms_flows.onboarding.inbox import claim, discovery, unfinished
+from bms_flows.onboarding.inbox import claim, discovery, unclaimed
 from bms_flows.onboarding.inbox.discovery import WaitReason
-from bms_flows.onboarding.inbox.unfinished import UnfinishedFile
+from bms_flows.onboarding.inbox.unclaimed import UnfinishedFile
 from bms_flows.texts import WAITING
 from bms_warehouse.tables import dropped_file
 
@@ -24,7 +24,7 @@ def look_twice(folder: UPath, warehouse: Engine) -> list[UnfinishedFile]:
     looked = discovery.compare_scans(folder, before.values(), lying.values())
     for seen in looked.settled:
         claim.claim_file(warehouse, "employee", seen)
-    return list(unfinished.save(warehouse, "employee", lying.values(), looked.waiting))
+    return list(unclaimed.save(warehouse, "employee", lying.values(), looked.waiting))
 
 
 def states(warehouse: Engine) -> list[tuple[str, str | None]]:
@@ -73,8 +73,8 @@ def test_a_removed_file_is_forgotten(inbox: UPath, warehouse: Engine) -> None:
         (inbox / name).write_bytes(ROW.rstrip())
     look_twice(inbox, warehouse)
     (inbox / "a.csv").unlink()
-    unfinished.withdraw_missing(warehouse, "contact", lambda: pytest.fail("nothing of it waits"))
-    unfinished.withdraw_missing(warehouse, "employee", lambda: discovery.list_files(inbox))
+    unclaimed.withdraw_missing(warehouse, "contact", lambda: pytest.fail("nothing of it waits"))
+    unclaimed.withdraw_missing(warehouse, "employee", lambda: discovery.list_files(inbox))
     assert states(warehouse) == [("withdrawn", "removed"), ("waiting", "incomplete")]
 
 
@@ -109,7 +109,7 @@ def test_a_file_without_a_last_line_end_counts_as_truncated_once_unchanged(
     [changed] = look_twice(inbox, warehouse)
     assert (changed.drop, changed.since) == (waits.drop, waits.since)
     assert changed.unchanged_since > waits.unchanged_since
-    assert list(unfinished.current(warehouse, "employee")) == [changed]
+    assert list(unclaimed.current(warehouse, "employee")) == [changed]
     assert not replace(changed, reason="being_written").is_stable(
         waits.since + minutes * 2, minutes
     )
@@ -129,7 +129,7 @@ def test_a_file_beside_a_forgotten_lock_file_is_taken_once_unchanged(
 def test_another_resource_of_the_same_name_is_left_alone(inbox: UPath, warehouse: Engine) -> None:
     (inbox / "a.csv").write_bytes(ROW.rstrip())
     look_twice(inbox, warehouse)
-    assert unfinished.save(warehouse, "contact", [], {}) == []
+    assert unclaimed.save(warehouse, "contact", [], {}) == []
     assert states(warehouse) == [("waiting", "incomplete")]
 
 

@@ -10,9 +10,15 @@ from msgspec import structs
 
 from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.ledger.entry import Entry, State
-from bms_flows.onboarding.planning import limits, rules
+from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.planning.matching import PlanningView, records_to_read
-from bms_flows.onboarding.planning.plan import Action, Plan
+from bms_flows.onboarding.planning.plan import (
+    Action,
+    ApprovalReason,
+    Plan,
+    approval_decision,
+    breaches,
+)
 from bms_flows.onboarding.planning.planner import make
 from bms_flows.onboarding.reading.sheet import FileFormat, LastLine, Row, Sheet
 from bms_flows.onboarding.resources.body import body_digest
@@ -371,43 +377,43 @@ def test_no_repr_contains_personal_data() -> None:
 )
 def test_approval_requirements(approval: Any, rows: int, ask: bool) -> None:
     plan = planned(NOTHING, *(values(n) for n in range(1, rows + 1)))
-    assert limits.decide(plan, RULES.plan, approval, TODAY).ask is ask
+    assert approval_decision(plan, RULES.plan, approval, TODAY).ask is ask
 
 
 @pytest.mark.parametrize(("unapproved", "ask"), [(0, False), (15, False), (16, True)])
 def test_rows_created_unapproved_today_count(unapproved: int, ask: bool) -> None:
     plan = planned(NOTHING, *(values(n) for n in range(1, 6)))
-    assert limits.decide(plan, RULES.plan, 20, TODAY, unapproved).ask is ask
-    assert not limits.decide(planned(NOTHING), RULES.plan, 20, TODAY, unapproved).ask
+    assert approval_decision(plan, RULES.plan, 20, TODAY, unapproved).ask is ask
+    assert not approval_decision(planned(NOTHING), RULES.plan, 20, TODAY, unapproved).ask
 
 
 def test_the_headcount_limit_counts_a_whole_day() -> None:
     view = PlanningView({}, {}, [], headcount=100)
     plan = planned(view, *(values(n) for n in range(1000, 1020)))
-    assert limits.breaches(plan, RULES.plan, TODAY, 30) == ()
-    [breach] = limits.breaches(plan, RULES.plan, TODAY, 31)
-    assert breach == limits.ApprovalReason("created", "51 / 100", "50%")
+    assert breaches(plan, RULES.plan, TODAY, 30) == ()
+    [breach] = breaches(plan, RULES.plan, TODAY, 31)
+    assert breach == ApprovalReason("created", "51 / 100", "50%")
 
 
 @pytest.mark.parametrize("approval", ["never", 20])
 def test_a_file_without_a_last_line_end_always_needs_approval(approval: Any) -> None:
     plan = planned(NOTHING, values(1))
-    asked = limits.decide(plan, RULES.plan, approval, TODAY, truncated_at=LastLine(2, 4, 5))
+    asked = approval_decision(plan, RULES.plan, approval, TODAY, truncated_at=LastLine(2, 4, 5))
     assert asked.ask
-    assert asked.reasons == (limits.ApprovalReason("truncated", "2", "4 / 5"),)
+    assert asked.reasons == (ApprovalReason("truncated", "2", "4 / 5"),)
 
 
 @pytest.mark.parametrize("approval", ["never", 10**6])
 def test_a_filled_column_that_is_not_sent_always_needs_approval(approval: Any) -> None:
     plan = planned(NOTHING, values(1))
-    found = limits.decide(plan, RULES.plan, approval, TODAY, columns_left_out=2)
+    found = approval_decision(plan, RULES.plan, approval, TODAY, columns_left_out=2)
     assert (found.ask, [each.code for each in found.reasons]) == (True, ["columns_left_out"])
-    nothing = limits.decide(planned(NOTHING), RULES.plan, approval, TODAY, columns_left_out=2)
+    nothing = approval_decision(planned(NOTHING), RULES.plan, approval, TODAY, columns_left_out=2)
     assert not nothing.ask
 
 
 def test_an_empty_plan_needs_no_approval() -> None:
-    assert not limits.decide(planned(NOTHING), RULES.plan, "always", TODAY).ask
+    assert not approval_decision(planned(NOTHING), RULES.plan, "always", TODAY).ask
 
 
 @pytest.mark.parametrize(
@@ -425,10 +431,10 @@ def test_an_exceeded_limit_requires_approval_or_is_reported_when_approval_is_nev
     rows: list[dict[str, Any]], shown: int, code: str
 ) -> None:
     plan = planned(PlanningView({}, {}, [], headcount=shown), *rows)
-    asked = limits.decide(plan, RULES.plan, 10_000, TODAY)
+    asked = approval_decision(plan, RULES.plan, 10_000, TODAY)
     assert asked.ask
     assert [breach.code for breach in asked.breaches] == [code]
-    never = limits.decide(plan, RULES.plan, "never", TODAY)
+    never = approval_decision(plan, RULES.plan, "never", TODAY)
     assert not never.ask
     assert never.breaches == asked.breaches
 
@@ -439,12 +445,12 @@ def test_a_plan_at_its_limits_needs_no_approval() -> None:
         *(values(n, start_date=date(2028, 3, 30)) for n in range(1000, 1050)),
         *(values(n, last_name=None) for n in range(2000, 2050)),
     )
-    assert limits.breaches(plan, RULES.plan, TODAY) == ()
+    assert breaches(plan, RULES.plan, TODAY) == ()
 
 
 def test_a_plan_for_a_list_without_records_needs_approval() -> None:
     """The list may be empty although the service has records."""
     plan = planned(PlanningView({}, {}, [], empty_scopes=1), values(1))
-    decision = limits.decide(plan, RULES.plan, "never", TODAY)
+    decision = approval_decision(plan, RULES.plan, "never", TODAY)
     assert decision.ask
     assert [reason.code for reason in decision.reasons] == ["empty_scope"]

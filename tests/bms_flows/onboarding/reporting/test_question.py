@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from bms_flows.onboarding.planning.limits import ApprovalReason
-from bms_flows.onboarding.planning.plan import Action
+from bms_flows.onboarding.planning.plan import Action, ApprovalReason
 from bms_flows.onboarding.reporting.approval_request import (
     ApprovalRequest,
     ask,

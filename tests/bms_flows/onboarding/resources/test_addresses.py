@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bms_flows.onboarding.resources.addresses import (
+from bms_flows.onboarding.resources.normal_forms import (
     email_address,
     mobile_number,
     phone_number,

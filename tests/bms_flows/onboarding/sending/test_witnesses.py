@@ -2,7 +2,7 @@
 
 import pytest
 
-from bms_flows.onboarding.sending.witnesses import next_rows
+from bms_flows.onboarding.sending.absence import next_rows
 
 READY = {1: "a", 2: "b", 3: "a", 4: "a", 5: "b", 6: "a"}
 

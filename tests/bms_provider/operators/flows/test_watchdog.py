@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, select
 
-from bms_flows.onboarding.inbox import unfinished
+from bms_flows.onboarding.inbox import unclaimed
 from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.runtime.notice import NotDelivered
 from bms_flows.runtime.settings import InvalidSetting
@@ -56,7 +56,7 @@ def test_the_template_marks_what_the_rules_require(
 
 def test_a_check_withdraws_a_drop_whose_file_was_removed(warehouse: Engine) -> None:
     seen = FoundFile("a.csv", 1, "1")
-    unfinished.save(warehouse, "employee", [seen], {"a.csv": "incomplete"})
+    unclaimed.save(warehouse, "employee", [seen], {"a.csv": "incomplete"})
     check()
     with warehouse.connect() as connection:
         found = connection.execute(select(dropped_file.c.state, dropped_file.c.reason)).all()
