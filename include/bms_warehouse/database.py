@@ -3,9 +3,19 @@
 import secrets
 from datetime import datetime
 from functools import partial
+from typing import Final
 
 import psycopg
-from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import (
+    Connection,
+    DateTime,
+    Engine,
+    create_engine,
+    event,
+    func,
+    make_url,
+    text,
+)
 
 from bms_warehouse.errors import Cursor, EncodingUnsupported, PoolerFound, unwrapped
 
@@ -79,6 +89,10 @@ def _check_session(mark: str, driver: psycopg.Connection, _record: object) -> No
 def read_meanwhile(connection: Connection) -> None:
     """Allow the transaction to be idle for two hours, for reads of files or of the service."""
     connection.execute(text("set local idle_in_transaction_session_timeout = '2h'"))
+
+
+NOW: Final = func.clock_timestamp(type_=DateTime(timezone=True))
+"""The database's time in a statement."""
 
 
 def clock(connection: Connection) -> datetime:

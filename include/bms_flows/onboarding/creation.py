@@ -6,7 +6,7 @@ Each step is idempotent; steps pass only the plan's id and the number of a chunk
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date
 from functools import cached_property
 
 from sqlalchemy import Engine
@@ -115,6 +115,11 @@ class Creation:
         """The ledger of the resource."""
         return PostgresLedger(self.warehouse, self.resource.name)
 
+    @property
+    def plans(self) -> approval.Plans:
+        """The plans of the drop."""
+        return approval.Plans(self.warehouse, self.drop_id)
+
     def snapshots(self, sheet: Sheet) -> DropLists:
         """Return the snapshots of the drop."""
         return DropLists(self.ledger, self.remote, self.settings, self.drop_id, sheet)
@@ -133,7 +138,7 @@ class Creation:
         await snapshots.save(snapshot, view.matched_ids)
         decision = await self._decide(plan, sheet, by_setting=not dry_run)
         if decision.ask and not dry_run:
-            await self._request(plan, decision, began)
+            await asyncio.to_thread(self.plans.request, plan, decision, began)
         return Proposal(plan, decision, tuple(findings))
 
     async def enter(self, plan_id: str, sheet: Sheet) -> Entered | Proposal:
@@ -145,9 +150,7 @@ class Creation:
         Raises `NotApproved`, also if the approval is withdrawn in between.
         """
         began, snapshots = await self.ledger.now(), self.snapshots(sheet)
-        approved = await asyncio.to_thread(
-            approval.require_approved, self.warehouse, self.drop_id, plan_id
-        )
+        approved = await asyncio.to_thread(self.plans.require_approved, plan_id)
         if approved.state == "applied":
             return Entered(plan_id, len(await self.chunks(plan_id)))
         while True:
@@ -162,10 +165,10 @@ class Creation:
                 if not plan.within(approved.creates) and (decision.ask or not by_setting):
                     changes = changes_since_approval(approved.creates, plan)
                     decision = replace(decision, ask=True, reasons=changes)
-                    await self._request(plan, decision, began)
+                    await asyncio.to_thread(self.plans.request, plan, decision, began)
                     return Proposal(plan, decision)
                 approver = f"{approved.decided_by}, within {plan_id[:12]}"
-                approval.approve(self.warehouse, self.drop_id, plan.id, approver)
+                self.plans.approve(plan.id, approver)
             keys = match_keys_of(sheet, self.identity)
             if await asyncio.to_thread(self._enter, plan, view, keys, snapshot_id):
                 return Entered(plan.id, len(await self.chunks(plan.id)))
@@ -180,7 +183,7 @@ class Creation:
             plan = await self._plan_of_released(chosen, decision)
             needed = await self._decide(plan, None, by_setting=True)
             if needed.ask:
-                await self._request(plan, needed, began)
+                await asyncio.to_thread(self.plans.request, plan, needed, began)
                 return Proposal(plan, needed)
         await self.apply_decision(chosen.rows, decision)
         return None
@@ -195,7 +198,7 @@ class Creation:
 
         Deterministic: a task receives only the number of its chunk.
         """
-        plan = await asyncio.to_thread(approval.load, self.warehouse, self.drop_id, plan_id)
+        plan = await asyncio.to_thread(self.plans.load, plan_id)
         keys = [r["key"] for r in plan.rows if r["action"] in (Action.CREATE, Action.RESUME)]
         # Managers that another drop left unfinished are included, or their reports would never be sent.
         entries = await with_managers(self.ledger, keys)
@@ -218,7 +221,7 @@ class Creation:
         rows = [row for chunk in await self.chunks(plan_id) for row in chunk]
         await verify(self.ledger, self.remote, self.settings.settle_s, rows)
         outcomes, receipt = await make_receipt(self.snapshots(sheet), plan_id)
-        plan = await asyncio.to_thread(approval.load, self.warehouse, self.drop_id, plan_id)
+        plan = await asyncio.to_thread(self.plans.load, plan_id)
         if plan.state != "applied":
             return Conclusion(False, outcomes, receipt, {}, ())
         matched = matched_ids(self.identity, sheet, outcomes)
@@ -233,14 +236,7 @@ class Creation:
         self, plan: Plan, sheet: Sheet | None, *, by_setting: bool
     ) -> ApprovalDecision:
         policy = approval.Policy(self.settings, self.rules.plan, self.today, sheet)
-        return await asyncio.to_thread(
-            approval.decide, self.warehouse, self.drop_id, plan, policy, by_setting=by_setting
-        )
-
-    async def _request(self, plan: Plan, decision: ApprovalDecision, began: datetime) -> None:
-        await asyncio.to_thread(
-            approval.request, self.warehouse, self.drop_id, plan, decision, began
-        )
+        return await asyncio.to_thread(self.plans.decide, plan, policy, by_setting=by_setting)
 
     async def _plan_of_released(self, chosen: ChosenRows, decision: ReviewDecision) -> Plan:
         bodies = await bodies_to_send(self.ledger, chosen.rows)
@@ -297,7 +293,7 @@ class Creation:
                     retry_after=self.settings.lease_s,
                     retry_for_hours=True,
                 )
-            approval.mark_applied(connection, self.drop_id, plan.id)
+            self.plans.mark_applied(connection, plan.id)
         return True
 
     def _new_rows(self, plan: Plan, in_flight: Mapping[str, Collection[str]]) -> list[NewRow]:

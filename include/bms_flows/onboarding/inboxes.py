@@ -26,7 +26,7 @@ from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.onboarding.inbox.uploads import Upload
 from bms_flows.onboarding.ledger import entering
-from bms_flows.onboarding.planning import approval
+from bms_flows.onboarding.planning.approval import Plans
 from bms_flows.onboarding.planning.plan import Plan
 from bms_flows.onboarding.planning.rules import Reading
 from bms_flows.onboarding.reading.reader import read
@@ -223,10 +223,11 @@ class Inbox:
         engine, folder = self.flow.warehouse, self._folder("reports") / drop.folder
         content = approval_request.plan_file(plan, sheet)
         storage.save_private(folder / approval_request.plan_file_name(plan.id), content)
-        approval.save_file_digest(engine, drop.id, plan.id, hashlib.sha256(content).hexdigest())
+        Plans(engine, drop.id).save_file_digest(plan.id, hashlib.sha256(content).hexdigest())
         if sheet.truncated_at is not None:
             storage.save_private(folder / report.LAST_LINE, report.last_line_file(sheet))
-        closing.publish_report(engine, drop, self.flow.name(folder))
+        with engine.begin() as connection:
+            claim.renew(connection, drop, report=self.flow.name(folder))
 
     def close(
         self, connection: Connection, drop: Drop, sheet: Sheet, original: UPath, found: Conclusion

@@ -15,7 +15,7 @@ from bms_flows.onboarding.creation import Conclusion, Creation, Entered, Proposa
 from bms_flows.onboarding.inbox import claim, closing
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inboxes import Inbox
-from bms_flows.onboarding.planning import approval
+from bms_flows.onboarding.planning.approval import NotApproved, Plans
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting import approval_request, review
 from bms_flows.onboarding.reporting.approval_request import ApprovalRequest
@@ -106,7 +106,8 @@ class Onboarding:
         earlier = closing.record_content(
             engine, drop, sha256=sheet.sha256, archive=self.flow.name(original)
         )
-        if earlier and closing.rules_of(engine, earlier) == self.inbox.reading.rules.version:
+        applied = earlier and Plans(engine, earlier.id).latest_applied()
+        if earlier and applied and applied.bound.get("rules") == self.inbox.reading.rules.version:
             with engine.begin() as connection:
                 closing.finish(
                     connection, drop, "repeated", report=earlier.report, same_as=earlier.id
@@ -135,12 +136,11 @@ class Onboarding:
             return proposed  # the first round entered the plan
         if plan_id is None or self.run.params.get("dry_run"):
             return nothing
-        engine = self.flow.warehouse
-        drop = claim.get(engine, drop_id)
+        drop, plans = claim.get(self.flow.warehouse, drop_id), Plans(self.flow.warehouse, drop_id)
         if drop.dag_run_id != self.run.id:
             return {**nothing, "plan": None, "text": f"taken over by run {drop.dag_run_id}"}
         if answer is None:
-            raise approval.NotApproved(
+            raise NotApproved(
                 f"the request to approve drop {drop_id} has no answer, so no row is created:"
                 " clear the approval task to ask again"
             )
@@ -152,10 +152,10 @@ class Onboarding:
             )
             return {**nothing, "ask": True}
         if approved is False:
-            approval.refuse(engine, drop_id, plan_id, who)
+            plans.refuse(plan_id, who)
             return nothing
         if approved:
-            approval.approve(engine, drop_id, plan_id, who)
+            plans.approve(plan_id, who)
         return self._enter(drop, proposed)
 
     def apply(self, entered: dict[str, Any], chunk: int) -> dict[str, int]:
@@ -247,7 +247,7 @@ class Onboarding:
         async def enter(creation: Creation) -> Entered | Proposal:
             if released_from is None:
                 return await creation.enter(plan_id, sheet)
-            approval.require_approved(self.flow.warehouse, drop.id, plan_id)
+            Plans(self.flow.warehouse, drop.id).require_approved(plan_id)
             chosen, decision = self._decision(drop.id)
             await creation.apply_decision(chosen.rows, decision)
             return await creation.enter(released_from, sheet)
@@ -311,7 +311,7 @@ class Onboarding:
         self, drop: Drop, sheet: Sheet, proposed: Proposal, *, ask: bool
     ) -> dict[str, Any]:
         """Return the manifest of a proposal; save its plan and its question if approval is requested."""
-        plan, engine = proposed.plan, self.flow.warehouse
+        plan = proposed.plan
         manifest = versioned(drop=drop.id, plan=plan.id, ask=ask, text=proposed.text())
         if not ask:
             return manifest
@@ -322,7 +322,7 @@ class Onboarding:
         users, void = self.settings.answering(
             self.inbox.resource.inbox, (drop.submitted_by, self.run.user)
         )
-        approval.exclude(engine, drop.id, plan.id, void)
+        Plans(self.flow.warehouse, drop.id).exclude(plan.id, void)
         return {
             **manifest,
             "question": {

@@ -77,14 +77,14 @@ class BmsApprovePlanOperator(HITLOperator):
 
     def _ask_again(self, context: Context) -> Any:
         """Request approval again: the user who answered submitted the drop or triggered its run."""
-        from bms_flows.onboarding.planning import approval  # noqa: PLC0415 - the DAG file loads this module
+        from bms_flows.onboarding.planning.approval import Plans  # noqa: PLC0415 - the DAG file loads this module
 
         self.log.warning(
             "The answer is void: its user submitted the drop or triggered its run (BMS_FOUR_EYES)."
             " The request goes out again; another user has to answer."
         )
         with flow_context.open_context() as flow:
-            approval.ask_again(flow.warehouse, self.proposal["drop"], self.proposal["plan"])
+            Plans(flow.warehouse, self.proposal["drop"]).ask_again(self.proposal["plan"])
         return self.execute(context)
 
     def _options(self) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms_flows.monitoring import alarms, approvals, drop_alarms
-from bms_flows.onboarding.planning import approval
+from bms_flows.onboarding.planning.approval import Plans
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.notice import Send
 from tests.bms_flows.monitoring.conftest import Channel
@@ -83,7 +83,7 @@ def test_a_reminder_follows_until_the_request_is_answered_or_expires(
     assert "Sans réponse dans les 48 heures, rien n'est créé." in channel.taken[1].lines
     assert notify(30, approval_remind_hours=None) == 0
     assert notify(72) == 0
-    approval.approve(warehouse, 1, PLAN, "ada")
+    Plans(warehouse, 1).approve(PLAN, "ada")
     assert notify(25) == 0
 
 
@@ -116,5 +116,5 @@ def test_a_late_answer_raises_an_alarm_that_the_answer_closes(
     assert check(warehouse, late, approval_alarm_hours=None) == []
     assert check(warehouse, late) == ["employee_onboarding drop 1 approval"]
     assert check(warehouse, late + timedelta(hours=1)) == ["employee_onboarding drop 1 approval"]
-    approval.refuse(warehouse, 1, PLAN, "ada")
+    Plans(warehouse, 1).refuse(PLAN, "ada")
     assert check(warehouse, late + timedelta(hours=2)) == []

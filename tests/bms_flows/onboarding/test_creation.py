@@ -16,8 +16,7 @@ from bms_flows.onboarding.creation import Creation, Entered, Proposal
 from bms_flows.onboarding.ledger import store, transitions
 from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.ledger.store import delete_bodies
-from bms_flows.onboarding.planning import approval
-from bms_flows.onboarding.planning.approval import NotApproved
+from bms_flows.onboarding.planning.approval import SETTING, NotApproved, Plans
 from bms_flows.onboarding.planning.plan import ApprovalReason
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.receipt import make_receipt
@@ -73,9 +72,9 @@ def opened(warehouse: Engine, drop: Drop) -> Open:
     return lambda content=TWO, **settings: creation_of(drop(content), warehouse, **settings)
 
 
-def say(creation: Creation, answer: Callable[..., None], plan_id: str, who: str = "ada") -> None:
-    """Approve or refuse a plan."""
-    answer(creation.warehouse, creation.drop_id, plan_id, who)
+def say(creation: Creation, answer: str, plan_id: str, who: str = "ada") -> None:
+    """Answer as an approver: `approve` or `refuse`."""
+    getattr(creation.plans, answer)(plan_id, who)
 
 
 async def test_nothing_is_sent_before_approval(sandbox: Sandbox, opened: Open) -> None:
@@ -85,11 +84,11 @@ async def test_nothing_is_sent_before_approval(sandbox: Sandbox, opened: Open) -
         assert "Lefèvre" not in asked.text()
         with pytest.raises(NotApproved):
             await creation.enter(asked.plan.id, sheet)
-        say(creation, approval.refuse, asked.plan.id)
+        say(creation, "refuse", asked.plan.id)
         outcomes, _ = await receipt(creation, sheet, asked.plan.id)
         assert [outcome.state for outcome in outcomes] == ["waiting", "waiting"]
         assert sandbox.truth()["created"]["employees"] == []
-        say(creation, approval.approve, asked.plan.id)
+        say(creation, "approve", asked.plan.id)
         await applied(creation, sheet, asked.plan.id)
         assert len(sandbox.truth()["created"]["employees"]) == 2
 
@@ -101,7 +100,7 @@ async def test_a_larger_plan_requires_another_approval_with_the_difference(
     async with opened(approval="always") as (creation, sheet):
         planned = await creation.plan(sheet)
         assert planned.plan.counts["create"] == 1
-        say(creation, approval.approve, planned.plan.id)
+        say(creation, "approve", planned.plan.id)
         sandbox.delete("employees", there["guid_employee"])
         # The setting changed; the approval of the approver still decides.
         now = replace(creation, settings=replace(creation.settings, approval="never"))
@@ -146,7 +145,7 @@ async def test_many_small_files_need_approval_as_one_large_file_does(
     again = await asked(runs[1], warehouse, approval=20)
     assert not again.decision.ask, "the rows of a drop count once"
     async with creation_of(runs[2], warehouse) as (creation, _):
-        approval.approve(creation.warehouse, runs[2].drop_id, plans[2].plan.id, "ada")
+        Plans(creation.warehouse, runs[2].drop_id).approve(plans[2].plan.id, "ada")
     more = await asked(drop(newcomers(990000, 1)), warehouse, approval=21)
     assert not more.decision.ask, "approved rows don't count"
 
@@ -176,7 +175,7 @@ async def test_an_unapproved_plan_approves_no_smaller_plan(sandbox: Sandbox, ope
     """One of the two was hired in between: the smaller plan is not approved either."""
     async with opened(approval="always") as (creation, sheet):
         planned = await creation.plan(sheet)
-        say(creation, approval.refuse, planned.plan.id)
+        say(creation, "refuse", planned.plan.id)
         hired(sandbox)
         with pytest.raises(NotApproved, match="is refused, not approved"):
             await creation.enter(planned.plan.id, sheet)
@@ -198,7 +197,7 @@ async def test_a_smaller_plan_continues_without_another_approval(
 
 
 def said_of(creation: Creation, plan_id: str) -> tuple[str, str | None]:
-    plan = approval.load(creation.warehouse, creation.drop_id, plan_id)
+    plan = creation.plans.load(plan_id)
     assert (plan.decided_by is None) is (plan.decided_at is None)
     return plan.state, plan.decided_by
 
@@ -209,9 +208,9 @@ def waits(engine: Engine) -> list[int]:
         return [each["counts"]["create"] for each in waiting.plans(connection, ["employee"])]
 
 
-@pytest.mark.parametrize("said", [approval.approve, approval.refuse])
+@pytest.mark.parametrize("said", ["approve", "refuse"])
 async def test_a_plan_submitted_again_waits_again_for_approval(
-    said: Callable[..., None], warehouse: Engine, opened: Open
+    said: str, warehouse: Engine, opened: Open
 ) -> None:
     async with opened(approval="always") as (creation, sheet):
         plan_id = (await creation.plan(sheet)).plan.id
@@ -224,7 +223,7 @@ async def test_a_plan_submitted_again_waits_again_for_approval(
         assert again.plan.id == plan_id
         assert said_of(creation, plan_id) == ("made", None)
         assert waits(warehouse) == [2]
-        say(creation, approval.refuse, plan_id, "bob")
+        say(creation, "refuse", plan_id, "bob")
         assert said_of(creation, plan_id) == ("refused", "bob")
 
 
@@ -232,12 +231,12 @@ async def test_a_rejection_after_an_approval_counts_until_the_plan_is_entered(op
     """The approval's task was cleared; the plan is unchanged."""
     async with opened(approval="always") as (creation, sheet):
         plan_id = (await creation.plan(sheet)).plan.id
-        say(creation, approval.approve, plan_id)
-        say(creation, approval.refuse, plan_id, "bob")
+        say(creation, "approve", plan_id)
+        say(creation, "refuse", plan_id, "bob")
         assert said_of(creation, plan_id) == ("refused", "bob")
-        say(creation, approval.approve, plan_id)
+        say(creation, "approve", plan_id)
         await applied(creation, sheet, plan_id)
-        say(creation, approval.refuse, plan_id, "bob")
+        say(creation, "refuse", plan_id, "bob")
         assert said_of(creation, plan_id) == ("applied", "ada")
 
 
@@ -248,7 +247,7 @@ async def test_the_board_shows_the_plan_awaiting_approval_not_the_latest_plan(
         first = await creation.plan(sheet, dry_run=True)
         there = hired(sandbox)
         second = await creation.plan(sheet)
-        say(creation, approval.refuse, second.plan.id)
+        say(creation, "refuse", second.plan.id)
         sandbox.delete("employees", there["guid_employee"])
         third = await creation.plan(sheet)
         assert third.plan.id == first.plan.id
@@ -260,10 +259,10 @@ async def test_a_rejected_plan_waits_again_after_another_plan_replaced_it(
 ) -> None:
     async with opened(approval="always") as (creation, sheet):
         larger = await creation.plan(sheet)
-        say(creation, approval.refuse, larger.plan.id)
+        say(creation, "refuse", larger.plan.id)
         there = hired(sandbox)
         smaller = await creation.plan(sheet)
-        say(creation, approval.approve, smaller.plan.id)
+        say(creation, "approve", smaller.plan.id)
         sandbox.delete("employees", there["guid_employee"])
         asked = await creation.enter(smaller.plan.id, sheet)
         assert isinstance(asked, Proposal)
@@ -301,7 +300,7 @@ async def test_a_delayed_planning_step_withdraws_no_approval(opened: Open) -> No
         late = asyncio.create_task(replace(creation, remote=still).plan(sheet))
         await still.stands.wait()
         plan_id = (await creation.plan(sheet)).plan.id
-        say(creation, approval.approve, plan_id)
+        say(creation, "approve", plan_id)
         still.goes_on.set()
         assert (await late).plan.id == plan_id
         assert said_of(creation, plan_id) == ("approved", "ada")
@@ -312,7 +311,7 @@ async def test_a_plan_whose_approval_is_withdrawn_during_the_check_is_not_entere
 ) -> None:
     async with opened(approval="always") as (creation, sheet):
         plan_id = (await creation.plan(sheet)).plan.id
-        say(creation, approval.approve, plan_id)
+        say(creation, "approve", plan_id)
         still = StandsStill(creation.remote)
         slow = replace(creation, remote=still)
         late = asyncio.create_task(slow.enter(plan_id, sheet))
@@ -468,7 +467,7 @@ async def test_a_receipt_counts_every_row_without_personal_data(opened: Open) ->
     content = json.loads(written)
     assert content["counts"]["created"] == content["rows_in"] == 2
     assert content["plan"]["id"] == plan_id
-    assert content["plan"]["decided_by"] == approval.SETTING
+    assert content["plan"]["decided_by"] == SETTING
     for secret in ("Lefèvre", "Aurélie", "900001", "2026-05-15"):
         assert secret not in written.decode()
 

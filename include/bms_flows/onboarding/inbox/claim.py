@@ -106,8 +106,7 @@ def claim_file(
     call `claim_again`.
     """
     with engine.begin() as connection:
-        now = clock(connection)
-        given = entry(resource, seen, now)
+        given = entry(resource, seen, clock(connection))
         # One statement: between an insertion and a query another dispatcher could free the row.
         locked = given.on_conflict_do_update(
             index_elements=["resource", "path", "size", "stamp"], set_={"path": given.excluded.path}
@@ -242,29 +241,28 @@ def _drops(engine: Engine, where: ColumnElement[bool]) -> list[Drop]:
 def mark_started(engine: Engine, number: int) -> None:
     """Record that the drop's run was started."""
     with engine.begin() as connection:
-        connection.execute(
-            update(dropped_file)
-            .where(dropped_file.c.id == number, dropped_file.c.started_at.is_(None))
-            .values(started_at=clock(connection))
-        )
+        at = {"started_at": clock(connection)}
+        _change(connection, number, dropped_file.c.started_at.is_(None), **at)
 
 
 def record_submission(engine: Engine, number: int, user: str) -> None:
     """Record the id of the user who submitted the drop's file on the board."""
     with engine.begin() as connection:
-        connection.execute(
-            update(dropped_file).where(dropped_file.c.id == number).values(submitted_by=user)
-        )
+        _change(connection, number, submitted_by=user)
 
 
 def open_undo_sheet(engine: Engine, number: int, user: str) -> None:
     """Record that a drop was a mistake, whose records users of the service remove by hand."""
     with engine.begin() as connection:
-        connection.execute(
-            update(dropped_file)
-            .where(dropped_file.c.id == number, dropped_file.c.undo_at.is_(None))
-            .values(undo_at=clock(connection), undo_by=user)
-        )
+        undo = {"undo_at": clock(connection), "undo_by": user}
+        _change(connection, number, dropped_file.c.undo_at.is_(None), **undo)
+
+
+def _change(
+    connection: Connection, number: int, *where: ColumnElement[bool], **values: Any
+) -> None:
+    changed = update(dropped_file).where(dropped_file.c.id == number, *where)
+    connection.execute(changed.values(values))
 
 
 def renew(connection: Connection, held: Drop, **values: Any) -> None:

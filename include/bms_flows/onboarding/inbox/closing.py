@@ -8,8 +8,8 @@ from bms_flows.onboarding.inbox.claim import Drop, Ending, renew
 from bms_flows.runtime.notice import Notice
 from bms_flows.runtime.settings import Language
 from bms_flows.texts import NOTICE, OUTCOMES
-from bms_warehouse.database import clock
-from bms_warehouse.tables import creation_plan, dropped_file
+from bms_warehouse.database import NOW
+from bms_warehouse.tables import dropped_file
 
 
 def record_content(engine: Engine, held: Drop, *, sha256: str, archive: str) -> Drop | None:
@@ -37,23 +37,6 @@ def record_content(engine: Engine, held: Drop, *, sha256: str, archive: str) -> 
     if earlier is None or not all_present(earlier["counts"]):
         return None
     return Drop.of(earlier)
-
-
-def rules_of(engine: Engine, earlier: Drop) -> str | None:
-    """Return the version of the rules of a drop's last applied plan, None without one."""
-    with engine.connect() as connection:
-        return connection.execute(
-            select(creation_plan.c.bound["rules"].astext)
-            .where(creation_plan.c.drop_id == earlier.id, creation_plan.c.state == "applied")
-            .order_by(creation_plan.c.applied_at.desc())
-            .limit(1)
-        ).scalar_one_or_none()
-
-
-def publish_report(engine: Engine, held: Drop, report: str) -> None:
-    """Publish the report of a drop that has not ended; raise `LeaseLost` if another run holds it."""
-    with engine.begin() as connection:
-        renew(connection, held, report=report)
 
 
 def restore_ending(engine: Engine, held: Drop) -> None:
@@ -99,7 +82,7 @@ def finish(
         counts=counts,
         same_as=same_as,
         reason=reason,
-        finished_at=clock(connection),
+        finished_at=NOW,
     )
 
 

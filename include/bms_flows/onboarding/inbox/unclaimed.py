@@ -18,7 +18,7 @@ from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import IGNORED_ENDS, FoundFile, WaitReason, local
 from bms_flows.runtime import storage
 from bms_flows.texts import SKIPPED, WAITING, typeset
-from bms_warehouse.database import clock
+from bms_warehouse.database import NOW, clock
 from bms_warehouse.tables import dropped_file
 
 _PERHAPS_COMPLETE: Final = ("open_in_editor", "empty", "incomplete")
@@ -91,7 +91,7 @@ def save(
                 found.append(UnfinishedFile(number, seen.path, reason, now, now))
         names = {seen.path for seen in files}
         for row in known.values():
-            _withdraw(connection, row.id, "changed" if row.path in names else "removed", now)
+            _withdraw(connection, row.id, "changed" if row.path in names else "removed")
     return found
 
 
@@ -107,7 +107,7 @@ def withdraw_missing(
         names = list_names() if known else ()
         for row in known:
             if row.path not in names:
-                _withdraw(connection, row.id, "removed", clock(connection))
+                _withdraw(connection, row.id, "removed")
 
 
 def current(engine: Engine, resource: str) -> Sequence[UnfinishedFile]:
@@ -127,12 +127,12 @@ def _waiting(resource: str) -> Select[*tuple[Any, ...]]:
     )
 
 
-def _withdraw(connection: Connection, number: int, reason: str, now: datetime) -> None:
+def _withdraw(connection: Connection, number: int, reason: str) -> None:
     """End a drop that still waits."""
     connection.execute(
         update(dropped_file)
         .where(dropped_file.c.id == number, dropped_file.c.state == "waiting")
-        .values(state="withdrawn", waits_for=None, reason=reason, finished_at=now)
+        .values(state="withdrawn", waits_for=None, reason=reason, finished_at=NOW)
     )
 
 

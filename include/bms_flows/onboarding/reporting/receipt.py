@@ -56,7 +56,7 @@ async def make_receipt(snapshots: DropLists, plan_id: str) -> tuple[list[RowOutc
     """
     ledger, remote, sheet = snapshots.ledger, snapshots.remote, snapshots.sheet
     engine = ledger.engine
-    plan = await asyncio.to_thread(approval.load, engine, snapshots.drop_id, plan_id)
+    plan = await asyncio.to_thread(approval.Plans(engine, snapshots.drop_id).load, plan_id)
     entries = await ledger.by_key({row["key"] for row in plan.rows if row["key"]})
     fields = await asyncio.to_thread(verified_fields, engine, [e.id for e in entries.values()])
     values = {row.line: row.values for row in sheet.rows}

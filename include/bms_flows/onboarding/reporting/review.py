@@ -15,12 +15,13 @@ from sqlalchemy import Engine, Row, func, select
 from bms_flows.onboarding.ledger import decisions
 from bms_flows.onboarding.ledger.entry import Entry, State, Transition
 from bms_flows.onboarding.ledger.store import Ledger, PostgresLedger, RemoteIdConflict, among
+from bms_flows.onboarding.planning.approval import Plans
 from bms_flows.onboarding.resources.body import compare
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.evidence import RecordIds
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.remote import Remote
-from bms_warehouse.tables import creation, creation_event, creation_plan
+from bms_warehouse.tables import creation, creation_event
 
 CREATE = "create"
 GIVE_UP = "give_up"
@@ -106,7 +107,12 @@ def choose_rows(
     that this decision changed before its run was killed. An earlier drop may have entered the row: the
     ledger has one row per record. Raises `InvalidDecision`.
     """
-    plan = _applied_plan(engine, drop_id)
+    plan = Plans(engine, drop_id).latest_applied()
+    if plan is None:
+        raise InvalidDecision(
+            f"no row of drop {drop_id} was entered, so no line waits for a decision; trigger with"
+            f" drop={drop_id} alone"
+        )
     planned = {row["line"]: row for row in plan.rows if row["line"] in lines}
     entries = _entries(engine, resource, [row["key"] for row in planned.values() if row["key"]])
     decided = _decided(engine, [entry.id for entry in entries.values()], decision)
@@ -229,22 +235,6 @@ def mismatch(
         field for each in (*identity.keys, *identity.possible_match_rules) for field in each.fields
     }
     return [field for field in different if field in identifying] or different or ["last_name"]
-
-
-def _applied_plan(engine: Engine, drop_id: int) -> Row[*tuple[Any, ...]]:
-    with engine.connect() as connection:
-        found = connection.execute(
-            select(creation_plan.c.id, creation_plan.c.rows, creation_plan.c.bound)
-            .where(creation_plan.c.drop_id == drop_id, creation_plan.c.state == "applied")
-            .order_by(creation_plan.c.applied_at.desc())
-            .limit(1)
-        ).one_or_none()
-    if found is None:
-        raise InvalidDecision(
-            f"no row of drop {drop_id} was entered, so no line waits for a decision; trigger with"
-            f" drop={drop_id} alone"
-        )
-    return found
 
 
 def _not_waiting(drop_id: int) -> str:

@@ -8,10 +8,11 @@ Arrays and objects are flattened into columns: `mission1` to `mission6` form the
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from bms.records import Employee
-from bms_flows.onboarding.resources.description import ColumnKind, Columns, Field, Resource
+from bms_flows.onboarding.resources.description import ColumnKind, Columns, Resource
 from bms_flows.onboarding.resources.match_rules import (
     Identity,
     MatchRule,
@@ -27,6 +28,7 @@ from bms_flows.onboarding.resources.normal_forms import (
 )
 
 sent = Columns(Employee)
+unsent = partial(sent, kind="text", path=(), holds=None)
 
 MISSIONS = 6
 """Number of missions in the interface."""
@@ -129,18 +131,11 @@ EMPLOYEE = Resource(
             "Fin de validité du titre de séjour | Expiration titre de séjour",
         ),
         sent("id_manager", "Id responsable | Id manager"),
-        Field(
-            name="manager_payroll_number",
-            kind="text",
-            path=(),
-            aliases=("Matricule du responsable", "Matricule responsable", "Matricule manager"),
+        unsent(
+            "manager_payroll_number",
+            "Matricule du responsable | Matricule responsable | Matricule manager",
         ),
-        Field(
-            name="manager_email",
-            kind="text",
-            path=(),
-            aliases=("E-mail du responsable", "E-mail responsable", "E-mail manager"),
-        ),
+        unsent("manager_email", "E-mail du responsable | E-mail responsable | E-mail manager"),
         sent("affiliated_company", "Société affiliée | Société de rattachement"),
         sent("is_salesperson", "Commercial | Est commercial", "non"),
         sent("is_consultant", "Consultant | Est consultant", "oui"),
