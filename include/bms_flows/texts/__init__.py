@@ -126,6 +126,12 @@ HEADCOUNT: Final[Sentences] = _DROPS["headcount"]
 REQUEST: Final[Mapping[str, Mapping[Language, Any]]] = _DROPS["request"]
 DIFFERENCE: Final[Sentences] = _DROPS["difference"]
 
+_INBOX: Final = _read("inbox.toml")
+READ_ME: Final[Sentences] = _INBOX["read_me"]
+ADVICE: Final[Sentences] = _INBOX["advice"]
+"""What the instructions of a resource's inbox add."""
+KINDS: Final[Mapping[str, str]] = _INBOX["kinds"]
+
 
 def _sections() -> dict[str, dict[str, Section]]:
     """Return the groups of the runbook; `every` gives what a code of its group lacks."""

@@ -21,17 +21,6 @@ SKILLS = 12
 LANGUAGES = 6
 """Numbers of array columns; the interface has no limit."""
 
-ADVICE = (
-    """\
-- Une fiche existante est reconnue à son adresse e-mail, puis à son mobile, si le nom est le même.
-  Même nom et même année de naissance : une décision est demandée. Il faut au moins l'un des trois.
-""",
-    """\
-- A record matches by e-mail address, then mobile phone, if the name is equal; if only name and year
-  of birth are equal, a reviewer decides. One of the three is required.
-""",
-)
-
 
 def consultant(region: str = "FR") -> Resource:
     """Return the description of consultants; phone numbers without a prefix belong to `region`."""
@@ -46,7 +35,6 @@ def consultant(region: str = "FR") -> Resource:
         region=region,
         in_order=(("birth_year", "work_start_year"),),
         always_compared=True,
-        advice=ADVICE,
         fields=FIELDS,
     )
 

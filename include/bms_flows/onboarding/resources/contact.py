@@ -23,22 +23,6 @@ from bms_flows.onboarding.resources.normal_forms import (
     region_of,
 )
 
-ADVICE = (
-    """\
-- Une fiche existante est reconnue à son adresse e-mail, puis à son mobile, si le nom est le même.
-  Même nom et même société : une décision est demandée. Il faut au moins l'un des trois.
-- Deux lignes de même adresse sont la même personne : une boîte partagée (contact@…) ne se donne
-  qu'une fois.
-- Une fiche existante n'est jamais modifiée : les écarts sont dans differences.csv.
-""",
-    """\
-- A record matches by e-mail address, then mobile phone, if the name is equal; if only name and
-  company are equal, a reviewer decides. One of the three is required.
-- Two rows with the same address are the same person: use a shared mailbox only once.
-- Existing records are never changed; differences are listed in differences.csv.
-""",
-)
-
 
 def contact(region: str = "FR") -> Resource:
     """Return the description of contacts; phone numbers without a prefix belong to `region`."""
@@ -51,7 +35,6 @@ def contact(region: str = "FR") -> Resource:
         label_fields=("email", "phone_mobile_number", "last_name"),
         region=region,
         always_compared=True,
-        advice=ADVICE,
         fields=FIELDS,
     )
 

@@ -156,8 +156,7 @@ class Resource:
     The first filled field of `label_fields` identifies a row to HR users. `arrays` maps the arrays
     of the body to the key of their objects. `region` is the country of phone numbers without a
     prefix. `in_order` are pairs of dates or years, the earlier one first. `always_compared`: compare a row
-    with its record at every drop of the row. `advice` is part of the inbox's instructions, in French
-    and English.
+    with its record at every drop of the row.
     """
 
     name: str
@@ -171,7 +170,6 @@ class Resource:
     region: str = "FR"
     in_order: tuple[tuple[str, str], ...] = ()
     always_compared: bool = False
-    advice: tuple[str, str] = ("", "")
 
     def row_label(self, values: Mapping[str, Any]) -> str:
         """Return the value that identifies a row to HR users."""
