@@ -17,7 +17,7 @@ def access(
     Reads the connection where a task of this machine would, except from Airflow's database: from its
     variable (AIRFLOW_CONN_BMS_DEFAULT) or a secrets backend. Exits with 2 without a token.
     """
-    from bms_provider.hooks.bms import BmsHook  # noqa: TID251 - this command alone reads a connection of Airflow
+    from bms_provider.hooks.bms import BmsHook  # noqa: TID251 - reads a connection of Airflow
 
     granted, text = BmsHook(connection).test_connection()
     if as_json:

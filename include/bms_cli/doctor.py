@@ -1,13 +1,16 @@
 """The command `bms doctor`: faults of warehouse, disk, service, Airflow and settings, with remedies."""
 
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bms_cli.options import DataRoot, Json, Url
 from bms_cli.output import FAILED, UNKNOWN, WELL, show, show_json
 from bms_cli.warehouse import connect
+
+if TYPE_CHECKING:
+    from bms.settings import ClientSettings
 
 
 def doctor(
@@ -32,7 +35,7 @@ def doctor(
     engine, environment = connect(url), dict(os.environ)
     try:
         root = storage.data_root(data_root)
-        report = run(every_check(engine, root, environment, int(free_gb * 1e9)))
+        report = run(every_check(engine, root, environment, int(free_gb * 1e9), _connection))
     finally:
         engine.dispose()
     if as_json:
@@ -45,3 +48,9 @@ def doctor(
     if not as_json:
         show(f"Checked: {', '.join(report.checked)}. Findings: {len(report.findings)}.")
     raise typer.Exit(FAILED if report.findings else UNKNOWN if report.unchecked else WELL)
+
+
+def _connection() -> "ClientSettings":
+    from bms_provider.hooks.bms import BmsHook  # noqa: TID251 - as a task reads its connection
+
+    return BmsHook().settings

@@ -6,26 +6,36 @@ from functools import cache, partial
 from sqlalchemy import Connection, Engine
 from upath import UPath
 
+from bms.settings import ClientSettings
 from bms_flows.doctor import airflow, machine, service, warehouse
-from bms_flows.doctor.finding import Check, Finding, NotChecked
+from bms_flows.doctor.finding import Check, Finding
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting
 
 
 def every_check(
-    engine: Engine, root: UPath, environment: Mapping[str, str], least: int
+    engine: Engine,
+    root: UPath,
+    environment: Mapping[str, str],
+    least: int,
+    connect: Callable[[], ClientSettings],
 ) -> dict[str, Check]:
-    """Return the checks; both disks should have `least` bytes of room."""
+    """Return the checks; both disks should have `least` bytes of room.
+
+    `connect` reads the connection in the environment as a task does; it raises `ValueError`, which names
+    the wrong field.
+    """
     try:
         settings = FlowSettings.from_environment(environment)
     except InvalidSetting:  # the check of the settings names it
         settings = FlowSettings()
     sign_in = cache(partial(airflow.Api, settings.airflow_url, environment))
     of_warehouse = _of_warehouse(engine, least)
+    given = connect if environment.get(service.VARIABLE) else None
     return {
         "settings": partial(machine.settings, environment),
         "data root": partial(machine.data_root, root, least),
         **of_warehouse,
-        **_of_service(engine if "privileges" in of_warehouse else None, environment, sign_in),
+        **_of_service(engine if "privileges" in of_warehouse else None, given, sign_in),
         "Airflow's components": lambda: airflow.components(sign_in()),
         "import errors": lambda: airflow.import_errors(sign_in()),
         "DAGs": lambda: airflow.dags(sign_in(), settings),
@@ -54,16 +64,18 @@ def _of_warehouse(engine: Engine, least: int) -> dict[str, Check]:
 
 
 def _of_service(
-    engine: Engine | None, environment: Mapping[str, str], sign_in: Callable[[], airflow.Api]
+    engine: Engine | None,
+    connect: Callable[[], ClientSettings] | None,
+    sign_in: Callable[[], airflow.Api],
 ) -> dict[str, Check]:
     """Return the checks of the service: with its connection, or by Airflow's own test."""
     name = "connection to the service"
-    try:
-        client = service.client_settings(environment)
-    except service.Invalid as error:
-        return {name: _found([Finding("connection_invalid", f"{service.VARIABLE}: {error}.")])}
-    except NotChecked:
+    if connect is None:
         return {name: lambda: airflow.connection_test(sign_in())}
+    try:
+        client = connect()
+    except ValueError as error:
+        return {name: _found([Finding("connection_invalid", str(error))])}
     checks: dict[str, Check] = {
         name: partial(service.access, client),
         "clock of the service": partial(service.clocks, client),

@@ -1,16 +1,13 @@
 """Checks of the service: connection, credentials, scopes, identity, clock."""
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Final
+from typing import Final
 from urllib.error import HTTPError
-from urllib.parse import parse_qsl, unquote, urlsplit
 from urllib.request import Request, urlopen
 
-import msgspec
 from sqlalchemy import Connection
 
 from bms.client import Client
@@ -24,67 +21,6 @@ VARIABLE: Final = "AIRFLOW_CONN_BMS_DEFAULT"
 TIMEOUT_S: Final = 10.0
 CLOCK_S: Final = 30.0
 """Seconds; a Date header is exact to one second, and a gateway may store it for some."""
-
-
-class Invalid(ValueError):
-    """The connection is invalid; the text names the field, never its value."""
-
-
-def client_settings(environment: Mapping[str, str]) -> ClientSettings:
-    """Return the settings of the connection in the environment; raise `NotChecked` or `Invalid`."""
-    given = environment.get(VARIABLE)
-    if not given:
-        raise NotChecked(
-            f"the secret of the connection is not readable from here: run the command with {VARIABLE},"
-            " or on a deployment where Airflow allows the test of a connection"
-        )
-    connection = _json(given) if given.lstrip().startswith("{") else _uri(given)
-    extras = connection.get("extra") or {}
-    if isinstance(extras, str):
-        extras = json.loads(extras)
-    names = {each.name for each in fields(ClientSettings)}
-    host = str(connection.get("host") or "")
-    host = host if "://" in host else f"https://{host}"
-    if connection.get("port") and urlsplit(host).port is None:
-        parts = urlsplit(host)
-        host = parts._replace(netloc=f"{parts.netloc}:{connection['port']}").geturl()
-    values = {
-        "base_url": host,
-        "client_id": connection.get("login"),
-        "secret": connection.get("password"),
-        **{
-            name: value
-            for name, value in extras.items()
-            if name in names and value not in (None, "")
-        },
-    }
-    for name in ("client_id", "secret", "application_id"):
-        if not values.get(name):
-            raise Invalid(f"{name} is empty")
-    try:
-        return msgspec.convert(values, ClientSettings, strict=False)
-    except (ValueError, TypeError) as error:
-        raise Invalid(f"a field is invalid ({type(error).__name__})") from None
-
-
-def _json(given: str) -> dict[str, Any]:
-    try:
-        found = json.loads(given)
-    except ValueError:
-        raise Invalid(f"{VARIABLE} is no JSON object") from None
-    return dict(found)
-
-
-def _uri(given: str) -> dict[str, Any]:
-    parts = urlsplit(given)
-    extras = dict(parse_qsl(parts.query))
-    return {
-        "host": unquote(parts.hostname or ""),
-        "port": parts.port,
-        "login": unquote(parts.username or ""),
-        "password": unquote(parts.password or ""),
-        "extra": extras.get("__extra__") or extras,
-    }
 
 
 def access(settings: ClientSettings) -> Iterator[Finding]:

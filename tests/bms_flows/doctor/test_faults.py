@@ -213,7 +213,8 @@ def test_a_connection_without_application_id(
     doctor: Doctor, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect(sandbox, monkeypatch, application_id="")
-    assert "application_id is empty" in named(doctor())["connection_invalid"]
+    expected = "Connection bms_default: extra application_id (Application ID) is empty."
+    assert named(doctor())["connection_invalid"] == expected
 
 
 def test_a_missing_scope(doctor: Doctor, sandbox: Sandbox) -> None:
