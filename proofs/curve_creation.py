@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from itertools import groupby
 from typing import Final
 
@@ -131,6 +131,12 @@ def creation(policy: str, ratio: float, rounds: int) -> Counter[str]:
     return found
 
 
+def spans(of: Mapping[float, object]) -> list[tuple[str, float]]:
+    """Return neighbours with equal values, each by a name and the first of them."""
+    alike = [[*ratios] for _, ratios in groupby(of, of.__getitem__)]
+    return [(f"{each[0]:g}" + f" to {each[-1]:g}" * (len(each) > 1), each[0]) for each in alike]
+
+
 def creations(rounds: int) -> str:
     """Return the tables of creation, and draw its picture."""
     every = {
@@ -159,16 +165,18 @@ def creations(rounds: int) -> str:
         ratio: (f"{each['rows']:,}", *(f"{share(each, what):.1f}" for what in ("doubles", "lost", "asked")), f"{each['found']} of {each['doubles']}")
         for ratio, each in zip(RATIOS, every[OURS], strict=True)
     }  # fmt: skip
-    alike = [[*ratios] for _, ratios in groupby(RATIOS, cells.__getitem__)]
     first = table(
         ["lag / settle time", "rows of each lag", "duplicates per 1,000", "lost per 1,000", "left to review", "duplicates the audit named"],
-        ([f"{each[0]:g}" + f" to {each[-1]:g}" * (len(each) > 1), *cells[each[0]]] for each in alike),
+        ([name, *cells[ratio]] for name, ratio in spans(cells)),
     )  # fmt: skip
+    doubles = {
+        ratio: [f"{share(found[number], 'doubles'):.1f}" for found in every.values()]
+        for number, ratio in enumerate(RATIOS)
+    }
+    shown = spans(doubles)
+    lost = [f"{share(found[0], 'lost'):.1f}" for found in every.values()]
     second = table(
-        ["policy", *(f"lag {ratio:g}" for ratio in RATIOS), "lost per 1,000"],
-        [
-            [name, *(f"{share(each, 'doubles'):.1f}" for each in found), f"{share(found[0], 'lost'):.1f}"]
-            for name, found in every.items()
-        ],
-    )  # fmt: skip
+        ["policy", *(f"lag {name}" for name, _ in shown), "lost per 1,000"],
+        zip(every, *(doubles[ratio] for _, ratio in shown), lost, strict=True),
+    )
     return f"{first}\n\nDuplicates per 1,000 creates, compared with other policies:\n\n{second}"
