@@ -86,14 +86,14 @@ class Inquiry:
         self,
         versions: Sequence[Mapping[str, Any]],
         public: frozenset[str],
-        said: Callable[[Mapping[str, Any], Mapping[str, Any]], str | None],
+        describe: Callable[[Mapping[str, Any], Mapping[str, Any]], str | None],
     ) -> Iterator[Event]:
         """Yield what happened to a row, version by version.
 
-        `said` returns the text of a change from one version to the next; None: the changed fields are shown.
+        `describe` returns the text of a change from one version to the next; None: the changed fields are shown.
         """
         for before, after in zip([None, *versions], versions, strict=False):
-            what = "first seen" if before is None else said(before, after)
+            what = "first seen" if before is None else describe(before, after)
             if before is not None and what is None:
                 what = f"changed: {self._changes(before, after, public)}"
             at = after["_observed_at"] or after["_changed_at"]

@@ -214,6 +214,22 @@ class Inbox:
         cut = None if discovery.complete(content, original.name) else report.last_line(sheet)
         return replace(sheet, sha256=archive.digest(original), truncated_at=cut), original
 
+    def close_repeated(self, drop: Drop, sheet: Sheet, original: UPath) -> Drop | None:
+        """Record the content of a drop; close the drop if an earlier one, which is returned, finished this content.
+
+        Content that was planned by other rules is processed again.
+        """
+        engine, archived = self.flow.warehouse, self.flow.name(original)
+        earlier = closing.record_content(engine, drop, sha256=sheet.sha256, archive=archived)
+        applied = earlier and Plans(engine, earlier.id).latest_applied()
+        if not (earlier and applied):
+            return None
+        if applied.bound.get("rules") != self.reading.rules.version:
+            return None
+        with engine.begin() as connection:
+            closing.finish(connection, drop, "repeated", report=earlier.report, same_as=earlier.id)
+        return earlier
+
     def save_plan(self, drop: Drop, sheet: Sheet, plan: Plan) -> None:
         """Save a plan in the drop's report, before approval is requested, and a truncated file's last line.
 

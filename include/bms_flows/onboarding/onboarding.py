@@ -103,15 +103,7 @@ class Onboarding:
                 closing.restore_ending(engine, drop)
                 raise
         sheet, original = self.inbox.read(drop)
-        earlier = closing.record_content(
-            engine, drop, sha256=sheet.sha256, archive=self.flow.name(original)
-        )
-        applied = earlier and Plans(engine, earlier.id).latest_applied()
-        if earlier and applied and applied.bound.get("rules") == self.inbox.reading.rules.version:
-            with engine.begin() as connection:
-                closing.finish(
-                    connection, drop, "repeated", report=earlier.report, same_as=earlier.id
-                )
+        if earlier := self.inbox.close_repeated(drop, sheet, original):
             return _nothing_to_do(drop, f"same content as drop {earlier.id}: see its report")
         dry_run = bool(params.get("dry_run"))
         proposed = self._record("plan", drop.id, lambda each: each.plan(sheet, dry_run=dry_run))

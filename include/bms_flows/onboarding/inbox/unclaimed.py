@@ -1,6 +1,6 @@
 """Files of an inbox that are not claimed: those that wait, stored in `bms.dropped_file`, and a French notice.
 
-The notice in the inbox says of each file or folder why it is not claimed, and what to do.
+The notice in the inbox gives the reason and the remedy for each file or folder.
 """
 
 import stat
