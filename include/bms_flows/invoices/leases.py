@@ -83,6 +83,7 @@ def lease_days(engine: Engine, unit: Unit, *, step_run_id: int, task: str) -> It
         yield held
     finally:
         with engine.begin() as connection:
+            held.name_session(connection)  # else a worker suspended here blocks the takeover
             connection.execute(delete(lease).where(lease.c.step_run_id == step_run_id))
 
 
