@@ -215,7 +215,7 @@ class NumberDialect:
     canceled: float = 0
     """Share of numbers that canceled drafts leave unused."""
     credits: bool = False
-    """Whether one invoice in ten is a credit note of a series of its own."""
+    """Whether one invoice in ten is a credit note with a separate series."""
 
 
 DIALECTS: Final[dict[str, NumberDialect]] = {

@@ -46,7 +46,7 @@ class Service:
 
 
 def outcome(found: Match, number: int | None) -> str:
-    """Return what becomes of a row whose person has the record `number`, or none."""
+    """Return the outcome of a row that repeats the record `number`, or of a new one."""
     if found.known is not None:
         return "matched" if found.known.remote_id == str(number) else "wrong"
     if found.candidates:

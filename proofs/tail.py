@@ -6,7 +6,7 @@ A file of 150 rows with the default settings. Of the creates, 5 % are answered 5
 response and 3 % are reset; created records show at once or up to a settle time later. In `kill` the
 process dies when 30 records exist, and another one begins 20 seconds later, as a restarted stack does.
 In `outage` the service answers every create with 503 for ten minutes from that moment on. Other users
-create a record every minute, or nobody does (`quiet`): then only the drop's own creates show that lists are
+create a record every minute, or no user does (`quiet`): then only the drop's own creates show that lists are
 up to date, and a row without a later create waits for more lookups, or for a reviewer.
 
 A row with ambiguous attempts waits for each: the time in which its POST may still end, and two settle

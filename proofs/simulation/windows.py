@@ -116,7 +116,7 @@ def _wrong(
 
 
 def _overdue(each: DayState, today: date) -> bool:
-    """Whether a day is due, computed independently: after as long as it was unchanged, 1 to 32 days after its last read."""
+    """Whether a day is due, computed independently: its last read is as many days ago as it was unchanged, 1 to 32."""
     quiet = (each.attempted_on - each.changed_on).days
     return (today - each.attempted_on).days >= min(max(quiet, 1), LONGEST_INTERVAL)
 

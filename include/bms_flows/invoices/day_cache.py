@@ -74,7 +74,7 @@ class DayCache:
         return self._reader.read(body, raws)
 
     def add(self, window: Window, facts: Mapping[date, DayFacts], rows: pa.Table) -> None:
-        """Take the days of a decoded response, of which all rows are valid and of the window."""
+        """Keep the days of a decoded response whose rows are all valid and in the window, for `save`."""
         packed, first = _packed(rows), 0
         for day in window:
             count, content = self._contents.get(day, (-1, b""))

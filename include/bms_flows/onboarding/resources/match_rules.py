@@ -133,7 +133,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """A row or record, of which each comparison value is extracted once: several rules use it."""
+    """A row or record whose comparison values are extracted once each, since several rules use them."""
 
     values: Mapping[str, Any]
     _found: dict[Extractor, Collection[str]] = field(default_factory=dict)
