@@ -128,11 +128,11 @@ def read_months(
     return months(deadline, [LoadEnd(*row) for row in rows], now)
 
 
-# A load of whole days has the days of its window; any other has the days before its start.
+# A load has the days that were over when it started; a load of whole days has those of its window only.
 _ENDS = text("""
 select id_entity, finished_at, state,
-    case when :daily then window_end else cast(started_at at time zone :zone as date) - 1 end as newest_day
-from bms.step_run
+    case when :daily then least(window_end, last_day) else last_day end as newest_day
+from bms.step_run, cast(cast(started_at at time zone :zone as date) - 1 as date) as last_day
 where flow = :flow and step = :step and started_at >= :since and state <> 'running'
     and finished_at is not null and (not :daily or window_end is not null)
     and coalesce(cast(details->>'whole' as boolean), true)

@@ -223,20 +223,20 @@ select flow, coalesce(
 from unnest(cast(:flows as text[])) as each(flow)
 """)
 
-# A load comprises the steps of a DAG run for an entity, each with its latest attempt. A load counts if it
-# includes the last whole day and read the whole list. If some days are held for review, the published
-# days count. A flow is expected to load the entities of its latest run and of all its scheduled runs since
-# `recent`: an entity that disappears from the connection becomes late. Entities that were only loaded
-# manually are not expected.
+# A load comprises the steps of a DAG run for an entity, each with its latest attempt. It has the days that
+# were over when it started. A load counts if it includes the last whole day and read the whole list. If
+# some days are held for review, the published days count. A flow is expected to load the entities of its
+# latest run and of all its scheduled runs since `recent`: an entity that disappears from the connection
+# becomes late. Entities that were only loaded manually are not expected.
 _HISTORIES = text("""
 with attempt as (
     select dag_run_id, id_entity, id, state, started_at, finished_at, details, window_end,
-        not :daily or window_end >= cast(started_at at time zone :zone as date) - 1 as reaches,
+        not :daily or window_end >= last_day as reaches, last_day,
         rank() over (
             partition by dag_run_id, step, id_entity, window_start
             order by coalesce(held_by, id) desc
         ) as age_rank
-    from bms.step_run
+    from bms.step_run, cast(cast(started_at at time zone :zone as date) - 1 as date) as last_day
     where flow = :flow and started_at >= :since
         and step = :step and dag_run_id not like 'backfill\\_\\_%'
 ), load as (
@@ -252,8 +252,8 @@ with attempt as (
         end as state,
         bool_or(state in ('running', 'failed', 'unstable', 'partial')) as broken,
         bool_or(state = 'complete' and reaches) as published,
-        max(case when not :daily then cast(started_at at time zone :zone as date) - 1
-            when state = 'complete' then window_end end) as newest_day
+        max(case when not :daily then last_day
+            when state = 'complete' then least(window_end, last_day) end) as newest_day
     from attempt
     where age_rank = 1
     group by dag_run_id, id_entity

@@ -157,3 +157,25 @@ def test_a_flow_is_late_with_a_fresh_load_that_lacks_the_last_working_day(
     assert freshness.late
     assert "newest day Sun 2026-03-29, deadline 07:30 on working days" in alarm
     assert [(each.kept, each.missed, each.causes) for each in month] == [(1, 1, [("failed", 1)])]
+
+
+@pytest.mark.parametrize("ahead", [1, 400])
+def test_a_day_that_is_not_over_when_a_load_reads_it_is_not_one_that_the_load_has(
+    warehouse: Engine, ahead: int
+) -> None:
+    """A run by hand on Friday afternoon reads until the end of the month, or a mistyped year."""
+    friday, monday = date(2026, 3, 27), datetime(2026, 3, 30, 8, 0, tzinfo=UTC)
+    insert = text("""insert into bms.step_run (flow, dag_run_id, step, id_entity, window_end, state, started_at,
+        finished_at) values ('invoice_extraction', :run, 'extract', 1, :day, 'complete', :at, :at)""")
+    runs = {"scheduled__1": (friday - DAY, 5), "manual__1": (friday + (ahead - 1) * DAY, 14)}
+    settings = FlowSettings(fresh_by={"invoice_extraction": "07:30"})
+    with warehouse.begin() as connection:
+        for run, (day, hour) in runs.items():
+            at = datetime.combine(friday, time(hour), UTC)
+            connection.execute(insert, {"run": run, "day": day, "at": at})
+        flow = FLOWS["invoice_extraction"]
+        freshness = read_freshness(connection, settings, monday)["invoice_extraction"]
+        [month] = read_months(connection, flow, settings, monday - 9 * DAY, monday)
+    assert freshness.newest_day == friday - DAY
+    assert freshness.late
+    assert (month.kept, month.missed) == (0, 1)
