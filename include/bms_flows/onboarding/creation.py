@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
+from typing import Final
 
 from sqlalchemy import Engine
 
@@ -50,8 +51,10 @@ from bms_flows.onboarding.sending.apply import Applier
 from bms_flows.onboarding.sending.drop_lists import DropLists
 from bms_flows.onboarding.sending.verify import verify
 from bms_flows.onboarding.settings import OnboardingSettings
-from bms_flows.runtime.settings import MAX_MAPPED_TASKS
 from bms_warehouse.locks import Busy
+
+MAX_CHUNKS: Final = 8
+"""Maximum number of chunks: each reads the service's lists, which grow with the drop."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +208,7 @@ class Creation:
         managers = sorted(entries.keys() - {*keys})
         manager_of = {key: e.manager_key for key, e in entries.items() if e.manager_key}
         ordered = [key for key in [*managers, *keys] if key in entries]
-        split = chunks(ordered, manager_of, self.settings.chunk_rows, MAX_MAPPED_TASKS)
+        split = chunks(ordered, manager_of, self.settings.chunk_rows, MAX_CHUNKS)
         return [[entries[key].id for key in chunk] for chunk in split]
 
     async def apply(self, plan_id: str, chunk: int) -> dict[str, int]:

@@ -90,7 +90,7 @@ class OnboardingSettings(FlowSettings):
     create_concurrency: Constant[int] = 8
     """Maximum number of concurrent creates in one task."""
     chunk_rows: Constant[int] = 500
-    """Rows per task; chunks run in parallel."""
+    """Rows per task; a large drop is divided into at most eight larger tasks."""
     phone_region: str = "FR"
     """ISO code of the country of phone numbers without a country prefix."""
 

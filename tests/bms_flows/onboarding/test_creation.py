@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from bms_flows.onboarding.creation import Creation, Entered, Proposal
+from bms_flows.onboarding.creation import MAX_CHUNKS, Creation, Entered, Proposal
 from bms_flows.onboarding.ledger import store, transitions
 from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.ledger.store import delete_bodies
@@ -26,7 +26,6 @@ from bms_flows.onboarding.reporting.review import (
     decide_review,
 )
 from bms_flows.onboarding.resources.snapshot import ServiceLists
-from bms_flows.runtime.settings import MAX_MAPPED_TASKS
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.locks import Busy
 from bms_warehouse.queries import waiting
@@ -324,15 +323,15 @@ async def test_a_plan_whose_approval_is_withdrawn_during_the_check_is_not_entere
         assert scalar(warehouse, "select count(*) from bms.creation") == 0
 
 
-async def test_a_plan_has_at_most_as_many_chunks_as_airflow_maps(opened: Open) -> None:
-    rows = (f"{900000 + n};Lefèvre{n};Aurélie;2026-05-15;" for n in range(MAX_MAPPED_TASKS + 1))
+async def test_the_number_of_chunks_does_not_grow_with_the_drop(opened: Open) -> None:
+    rows = (f"{900000 + n};Lefèvre{n};Aurélie;2026-05-15;" for n in range(41))
     async with opened(csv(*rows), approval="never", chunk_rows=1) as (creation, sheet):
         planned = await creation.plan(sheet)
         begun = await creation.enter(planned.plan.id, sheet)
         assert isinstance(begun, Entered)
-        assert begun.chunks <= MAX_MAPPED_TASKS
+        assert MAX_CHUNKS // 2 <= begun.chunks <= MAX_CHUNKS
         cut = await creation.chunks(begun.plan_id)
-        assert (len(cut), sum(map(len, cut))) == (begun.chunks, MAX_MAPPED_TASKS + 1)
+        assert (len(cut), sum(map(len, cut))) == (begun.chunks, 41)
 
 
 Decide = Callable[[Creation, int, Any], Awaitable[Any]]

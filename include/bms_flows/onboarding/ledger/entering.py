@@ -113,7 +113,7 @@ def enter(
         return
     now = clock(connection)
     new = _insert(connection, resource, drop_id, given, now, attempts, snapshot_id)
-    of_drop = (creation.c.resource == resource) & creation.c.key.in_(given)
+    of_drop = (creation.c.resource == resource) & among(creation.c.key, given)
     entered: list[tuple[Entry, Transition]] = []
     for entry in locked_rows(connection, of_drop):
         row = given[entry.key]

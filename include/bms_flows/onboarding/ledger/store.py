@@ -17,7 +17,6 @@ from sqlalchemy import (
     Engine,
     Row,
     Select,
-    Text,
     any_,
     delete,
     exists,
@@ -130,7 +129,7 @@ class PostgresLedger:
         moves: dict[int, Transition] = {}
         try:
             with self.engine.begin() as connection:
-                locked = locked_rows(connection, creation.c.id.in_(ids))
+                locked = locked_rows(connection, among(creation.c.id, ids))
                 now = clock(connection)  # after the wait for the locks
                 for entry in locked:
                     try:
@@ -151,7 +150,7 @@ class PostgresLedger:
     @in_thread
     def entries(self, ids: Collection[int]) -> list[Entry]:
         """Return rows by their numbers."""
-        return self._read(creation.c.id.in_(ids))
+        return self._read(among(creation.c.id, ids))
 
     @in_thread
     def by_key(self, keys: Collection[str]) -> dict[str, Entry]:
@@ -177,7 +176,7 @@ class PostgresLedger:
     def bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
         """Return what the rows send."""
         wanted = select(creation_body.c.creation_id, creation_body.c.body).where(
-            creation_body.c.creation_id.in_(ids)
+            among(creation_body.c.creation_id, ids)
         )
         with self.engine.connect() as connection:
             return {number: decode_body(body) for number, body in connection.execute(wanted)}
@@ -194,7 +193,7 @@ class PostgresLedger:
     @in_thread
     def snapshots(self, ids: Collection[int]) -> dict[int, ServiceLists]:
         """Return stored snapshots of the service."""
-        return self._snapshots(_SNAPSHOTS.where(creation_snapshot.c.id.in_(ids)))
+        return self._snapshots(_SNAPSHOTS.where(among(creation_snapshot.c.id, ids)))
 
     @in_thread
     def latest_snapshot(self, drop_id: int) -> tuple[int, ServiceLists] | None:
@@ -237,7 +236,9 @@ def write(connection: Connection, moves: Sequence[tuple[Entry, Transition]], at:
             # Equal changes (a lease, an intent): one statement for all rows.
             same = dict(zip(names, next(iter(rows.values())), strict=True))
             connection.execute(
-                update(creation).where(creation.c.id.in_(rows)).values({**same, "changed_at": at})
+                update(creation)
+                .where(among(creation.c.id, rows))
+                .values({**same, "changed_at": at})
             )
             continue
         connection.execute(
@@ -262,9 +263,9 @@ def write(connection: Connection, moves: Sequence[tuple[Entry, Transition]], at:
         connection.execute(insert(creation_event), events)
 
 
-def among(column: ColumnElement[str], values: Collection[str]) -> ColumnElement[bool]:
-    """Return the condition that a column has one of these texts; not limited to 65,535 parameters."""
-    return column == any_(literal(list(values), ARRAY(Text)))
+def among(column: ColumnElement[T], values: Collection[T]) -> ColumnElement[bool]:
+    """Return the condition that a column has one of these values; not limited to 65,535 parameters."""
+    return column == any_(literal(list(values), ARRAY(column.type)))
 
 
 def delete_bodies(engine: Engine, before: datetime) -> int:

@@ -5,7 +5,18 @@ from dataclasses import asdict, dataclass
 from datetime import date, datetime, time
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, Row, Update, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    Row,
+    Text,
+    Update,
+    func,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from bms_flows.onboarding.faults import fault_to_json
@@ -191,7 +202,7 @@ class Plans:
 def _created_without_approval(connection: Connection, plan: Plan, since: datetime) -> int:
     """Return how many rows of other plans the setting has approved since `since`."""
     keys = (
-        select(func.jsonb_object_keys(creation_plan.c.creates).label("key"))
+        select(func.jsonb_object_keys(creation_plan.c.creates, type_=Text).label("key"))
         .where(
             creation_plan.c.resource == plan.resource,
             creation_plan.c.state.in_(APPROVED),

@@ -280,7 +280,7 @@ def chunks(
     for key in ordered:
         families[root[key]].append(key)
     # Two adjacent chunks have more than `size` rows together, so this size gives at most `most` chunks.
-    size = max(size, len(ordered) // ((most + 1) // 2))
+    size = max(size, -(-len(ordered) // ((most + 1) // 2)))
     cut: list[list[str]] = []
     for family in families.values():
         family.sort(key=depth.__getitem__)

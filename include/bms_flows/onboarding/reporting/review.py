@@ -253,7 +253,9 @@ def _entries(
 
 def _decided(engine: Engine, rows: Collection[int], decision: ReviewDecision) -> set[int]:
     """Return the rows whose last decision is this decision."""
-    of_rows = creation_event.c.creation_id.in_(rows) & creation_event.c.what.startswith("decided_")
+    of_rows = among(creation_event.c.creation_id, rows) & creation_event.c.what.startswith(
+        "decided_"
+    )
     last = select(func.max(creation_event.c.id)).where(of_rows)
     events = select(creation_event).where(
         creation_event.c.id.in_(last.group_by(creation_event.c.creation_id))

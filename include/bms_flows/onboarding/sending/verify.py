@@ -9,7 +9,7 @@ from sqlalchemy import Engine, select, update
 from sqlalchemy import bindparam as bind
 
 from bms_flows.onboarding.ledger.entry import EXISTING, Entry
-from bms_flows.onboarding.ledger.store import Ledger, PostgresLedger
+from bms_flows.onboarding.ledger.store import Ledger, PostgresLedger, among
 from bms_flows.onboarding.resources.body import compare
 from bms_flows.onboarding.resources.remote import Remote
 from bms_flows.runtime.concurrently import gather_bounded
@@ -85,7 +85,7 @@ def verified_fields(engine: Engine, rows: Collection[int]) -> dict[int, Mapping[
     with engine.connect() as connection:
         found = connection.execute(
             select(creation.c.id, creation.c.verified).where(
-                creation.c.id.in_(rows), creation.c.verified.is_not(None)
+                among(creation.c.id, rows), creation.c.verified.is_not(None)
             )
         )
         return dict(found.all())

@@ -12,6 +12,7 @@ from bms_flows.onboarding.ledger import entering, transitions
 from bms_flows.onboarding.ledger.entering import enter
 from bms_flows.onboarding.ledger.entry import Entry, NewRow, Transition
 from bms_flows.onboarding.ledger.store import PostgresLedger
+from bms_flows.onboarding.sending.verify import verified_fields
 
 MANY = [str(number) for number in range(70_000)]
 
@@ -20,6 +21,10 @@ async def test_more_keys_and_ids_than_parameters_are_asked_for_at_once(warehouse
     ledger = PostgresLedger(warehouse, "contact")
     assert await ledger.by_key(MANY) == {}
     assert await ledger.owners(MANY) == {}
+    rows = range(1, 70_000)
+    assert await ledger.change(rows, lambda entry, _: Transition(entry)) == {}
+    assert (await ledger.entries(rows), await ledger.bodies(rows)) == ([], {})
+    assert verified_fields(warehouse, rows) == {}
     drop = claim.claim_file(warehouse, "contact", FoundFile("a.csv", 1, "1")).id
     with warehouse.begin() as connection:
         entering.save_matches(connection, "contact", drop, {"7": "42"})
