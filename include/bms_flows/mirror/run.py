@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from bms.client import Client
@@ -143,6 +144,7 @@ class _MirrorRun:
             private=self.options.private,
             details={
                 "whole": self.source.whole,
+                "zone": self.client.settings.time_zone,
                 **(rotation.after(*in_turn) if self.rotates else {}),
                 "passes": lists.passes,
                 "list_calls": lists.calls,
@@ -173,12 +175,14 @@ class _MirrorRun:
 
     def _stored_rows(self) -> KnownRows:
         scope = "_entity" if self.scope is not None else None
-        return store.rows(self.connection, self.resource, scope, private=self.options.private)
+        rows = store.rows(self.connection, self.resource, scope, private=self.options.private)
+        if store.zone(self.connection, self.step) in (None, self.client.settings.time_zone):
+            return rows
+        # A list hash covers what the service returned, not how its times were read.
+        return {key: replace(row, list_hash=row.list_hash and b"") for key, row in rows.items()}
 
     def _rotation(self) -> Rotation:
-        runs = self.flow.settings.mirror_rotation
-        step = self.step
-        return store.rotation(self.connection, step.flow, step.name, step.id_entity, runs)
+        return store.rotation(self.connection, self.step, self.flow.settings.mirror_rotation)
 
     def _responses(self, table: str) -> ResponseFiles:
         landing = Landing(self.flow.data_root, table, self.at, self.step_run_id)

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, select
 
 from bms_flows.mirror.decisions import Flags, MirrorRow, Rotation
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.runtime.coverage import Key
+from bms_flows.runtime.step_log import Step
 from bms_warehouse import loads, locks
 from bms_warehouse.tables import step_run
 
@@ -81,23 +83,30 @@ def rows(
     return found
 
 
-def rotation(
-    connection: Connection, flow: str, step: str, id_entity: int | None, runs: int
-) -> Rotation:
+def rotation(connection: Connection, step: Step, runs: int) -> Rotation:
     """Return the current state of the rotation of details over `runs` runs of a step."""
-    last = connection.scalar(
-        select(step_run.c.details)
-        .where(
-            step_run.c.flow == flow,
-            step_run.c.step == step,
-            step_run.c.id_entity.is_not_distinct_from(id_entity),
-            step_run.c.state.in_(ROTATED),
-            step_run.c.details["turn"].is_not(None),
-        )
-        .order_by(step_run.c.id.desc())
-        .limit(1)
-    )
-    connection.commit()
+    read = (step_run.c.state.in_(ROTATED), step_run.c.details["turn"].is_not(None))
+    last = _last_details(connection, step, *read)
     if not last:
         return Rotation(runs, 0)
     return Rotation(runs, last["turn"] + 1, last.get("reached"), last.get("retried"))
+
+
+def zone(connection: Connection, step: Step) -> str | None:
+    """Return the zone of times without a zone in the last complete run of a step; None if unknown."""
+    whole = step_run.c.details["whole"].as_boolean()
+    return _last_details(connection, step, step_run.c.state == "complete", whole).get("zone")
+
+
+def _last_details(
+    connection: Connection, step: Step, *conditions: ColumnElement[bool]
+) -> dict[str, Any]:
+    """Return the details of the last run of a step that fulfils `conditions`; empty if there is none."""
+    same = {"flow": step.flow, "step": step.name, "id_entity": step.id_entity}
+    found = select(step_run.c.details).where(
+        *(step_run.c[name].is_not_distinct_from(value) for name, value in same.items()),
+        *conditions,
+    )
+    last = connection.scalar(found.order_by(step_run.c.id.desc()).limit(1))
+    connection.commit()
+    return last or {}

@@ -9,10 +9,11 @@ from bms.client import Client
 from bms.errors import Refused
 from bms_flows.mirror.resource import MirrorSource, RunOptions
 from bms_flows.mirror.resources import CONTACTS, source
+from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import fingerprint
 from bms_warehouse.tables import consultant, contact, employee
-from tests.bms_flows.mirror.environment import KINDS, Mirror
+from tests.bms_flows.mirror.environment import KINDS, NEVER, Mirror
 from tests.support.sql import execute
 
 READINGS: list[dict[str, Any]] = [
@@ -135,3 +136,20 @@ def test_a_refused_page_size_is_reported(sandbox: Sandbox, mirror: Mirror) -> No
     with pytest.raises(Refused):
         mirror.run(page_size=10)
     assert mirror.run(page_size=5)["state"] == "complete"
+
+
+def test_times_follow_a_corrected_time_zone(mirror: Mirror) -> None:
+    """Unchanged rows, too."""
+    mirror.sandbox.fill(contacts=12, consultants=6, employees=5)
+    mirror.sandbox.set_dialect(datetime_format="ms")
+    mirror.settings = FlowSettings(mirror_rotation=NEVER)
+    right = mirror.client_settings
+    all_three(mirror)
+    expected = fingerprints(mirror)
+    empty(mirror)
+    mirror.client_settings = replace(right, time_zone="Asia/Tokyo")
+    all_three(mirror)
+    mirror.client_settings = right
+    assert all(each["changed"] for each in all_three(mirror))
+    assert fingerprints(mirror) == expected
+    assert not any(each["changed"] or each["details_read"] for each in all_three(mirror))
