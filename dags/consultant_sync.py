@@ -1,4 +1,4 @@
-"""Mirrors the CRM consultants into the warehouse, every day.
+"""Mirrors the CRM consultants into the warehouse.
 
 Loads the consultants into `bms.consultant` and every change as a version into `bms.consultant_version`.
 

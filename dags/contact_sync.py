@@ -1,4 +1,4 @@
-"""Mirrors the CRM contacts into the warehouse, every hour.
+"""Mirrors the CRM contacts into the warehouse.
 
 Loads the contacts into `bms.contact` and every change as a version into `bms.contact_version`.
 

@@ -1,4 +1,4 @@
-"""Mirrors the employees of each entity into the warehouse, every day.
+"""Mirrors the employees of each entity into the warehouse.
 
 Loads all employees into `bms.employee`, including those on standby and those who left, and every
 change as a version into `bms.employee_version`. An employee who leaves gets a `departure_date` and is

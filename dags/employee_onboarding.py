@@ -1,4 +1,4 @@
-"""Creates new employees from a dropped file; the report shows the outcome of every row.
+"""Creates new employees from a dropped file, each at most once.
 
 One run handles one file:
 

@@ -1,4 +1,4 @@
-"""Checks data freshness every five minutes; sends alarms and recoveries.
+"""Checks data freshness; sends alarms and recoveries.
 
 The watchdog compares the age of each flow's last complete load in `bms.step_run` with the freshness target
 of the flow. Therefore it also reports what no failed task shows: a paused DAG, a skipped run, a load

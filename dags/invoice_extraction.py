@@ -1,4 +1,4 @@
-"""Loads client invoices into the warehouse, every day.
+"""Loads client invoices into the warehouse.
 
 Reads the invoices of each entity for the requested days, stores the raw responses, and loads the
 invoices into `bms.client_invoice` with every change as a version.

@@ -1,4 +1,4 @@
-"""Deletes files that are older than their retention, every night.
+"""Deletes files that are older than their retention.
 
 - `BMS_KEEP_RAW_DAYS`: raw responses with invoices.
 - `BMS_KEEP_PEOPLE_DAYS`: personal data: dropped files, raw responses about contacts, consultants and employees, files that

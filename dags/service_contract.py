@@ -1,4 +1,4 @@
-"""Probes the behaviour that the service's interface leaves open, every week.
+"""Probes the behaviour that the service's interface leaves open.
 
 The probe sends only read requests. It determines the unit of `expires_in`, the largest page size, the response past
 the last page, the order of lists, the default filter of employees, which date a range of invoices

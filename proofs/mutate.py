@@ -176,28 +176,23 @@ def page(results: dict[str, Result]) -> str:
         f"Measured by `{COMMAND}` at commit {latest.commit} on {latest.measured}, or at the commit of a row.",
         "",
         "Changes one expression of a decision module at a time (mutmut) and runs the module's tests.",
-        f"Goal: tests kill at least {GOAL:.0f} % of a module's mutants, and every",
-        "survivor has a reason. Not mutated: constants, properties and context managers.",
+        f"Goal: {GOAL:.0f} % killed, and a reason for every survivor. Not mutated: constants, properties, context managers.",
         "",
-        "| Module | Mutants | Killed | Score | Commit | Measured |",
-        "|---|--:|--:|--:|---|---|",
+        "| Module | Mutants | Killed | Score | Commit |",
+        "|---|--:|--:|--:|---|",
     ]
     lines += [
-        f"| `{each.file}` | {each.total} | {each.killed} | {each.score:.1f} % | {each.commit} | {each.measured} |"
+        f"| `{each.file}` | {each.total} | {each.killed} | {each.score:.1f} % | {each.commit} |"
         for _, each in known
     ]
-    lines += ["", "## Survivors"]
+    lines += ["", "| Survivor | Change | Why no test notices |", "|---|---|---|"]
     for module, found in known:
-        rows = sorted(Counter(found.survivors).items())
-        if rows:
-            head = "| Function | Change | Why no test notices |"
-            lines += ["", f"### `{module.file}`", "", head, "|---|---|---|"]
-        for each, count in rows:
+        for each, count in sorted(Counter(found.survivors).items()):
             times = f" ({count} times)" if count > 1 else ""
             because = module.explained.get(each, "**not explained**")
             before, after = map(code, change(each.before, each.after))
-            cells = [f"`{each.function}`{times}", f"{before} → {after}", because]
-            lines.append(f"| {' | '.join(cells)} |")
+            name = f"`{Path(module.file).stem}.{each.function}`{times}"
+            lines.append(f"| {name} | {before} → {after} | {because} |")
     return "\n".join(lines) + "\n"
 
 

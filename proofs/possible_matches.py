@@ -109,8 +109,8 @@ def main() -> None:
         "Each row of a file is a person whom the service has, typed again with one error, or a new person. ",
     )
     print(
-        "Recall: rows that match their record or go to review with it, %. Precision: such rows among all rows\n"
-        "that match or go to review, in a file with as many new persons, %. Each cell has recall and precision.\n"
+        "Each cell has recall (rows that match their record or go to review with it) and precision (such rows among\n"
+        "all that match or go to review, in a file with as many new persons), in %.\n"
     )
     both = (
         (lost, *(f"{percent(recall(total(e, lost)))}, {percent(precision(e, lost))}" for e in found.values()))

@@ -68,9 +68,11 @@ def test_every_wait_has_meaning_and_remedy(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", sorted(texts.FAULTS))
-def test_every_fault_of_a_drop_is_in_the_list_of_its_remedy(code: str) -> None:
-    (row,) = re.findall(rf"^\| (.+) \| .*`{code}`.* \|$", RUNBOOK, re.MULTILINE)
-    assert row in (texts.FAULTS[code]["EN"].remedy, "As the report's `_hint` says.")
+def test_every_fault_of_a_drop_with_a_common_remedy_is_in_the_list_of_it(code: str) -> None:
+    remedies = [fault["EN"].remedy for fault in texts.FAULTS.values()]
+    found = re.findall(rf"^\| (.+) \| .*`{code}`.* \|$", RUNBOOK, re.MULTILINE)
+    own = texts.FAULTS[code]["EN"].remedy
+    assert found == [own] * (remedies.count(own) > 2)
 
 
 def test_every_state_but_the_good_ones_has_a_section() -> None:

@@ -33,13 +33,11 @@ CLOSE_SECONDS: Final = 10.0
 class SyncClient(SyncOperations):
     """Calls the service and waits for the response; a context manager.
 
-    Works where no event loop runs, and where one does, as in a notebook. Connections open with the
-    first call. The end of the `with` block, `close()` or garbage collection closes them.
+    The end of the `with` block, `close()` or garbage collection closes the connections.
 
-    Lists raise `InvalidRecords` for a row without a usable key or amount, so that no row is lost
-    unnoticed. `list_contacts` and `list_consultants` yield records while further pages are read;
-    `contact_pages` and `consultant_pages` yield the pages, with the fields that the interface does
-    not name (`extra`). All other errors are those of `Client`.
+    Lists raise `InvalidRecords` for a row without a usable key or amount. `list_contacts` and
+    `list_consultants` yield records while further pages are read; `contact_pages` and
+    `consultant_pages` yield the pages, with the fields that the interface does not name (`extra`).
     """
 
     def __init__(self, client: Client) -> None:

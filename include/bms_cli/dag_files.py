@@ -53,8 +53,7 @@ def dags(
 ) -> None:
     """List the DAGs, or write their files to a folder of a DAG bundle.
 
-    Each file imports its DAG from the installed package, so an upgrade of the package needs no new
-    files. Exits with 1 and writes nothing if the folder has files of these names with other content.
+    Each file only imports its DAG, so an upgrade needs no new files. Exits with 1 and writes nothing if the folder has files of these names with other content.
     """
     try:
         files = write_files(write) if write else []

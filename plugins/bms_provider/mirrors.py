@@ -33,8 +33,7 @@ def params(resource: ResourceDescription) -> dict[str, Param]:
             None,
             type=["null", each.kind],
             title=each.title,
-            description=f"{each.meaning} Restricts the list and leaves all other records unchanged."
-            " Empty: no restriction.",
+            description=f"{each.meaning} Other records stay unchanged. Empty: all.",
         )
         for each in resource.restrictions
     }
@@ -52,8 +51,8 @@ def params(resource: ResourceDescription) -> dict[str, Param]:
             type=["null", "string"],
             enum=[None, "off", "directory", "full"],
             title="Details",
-            description="off: the fields of the list. directory: adds the other fields of the detail,"
-            " except private fields. full: adds the private fields, in bms_private. Empty:"
+            description="off: the fields of the list. directory: also those of the detail that are not private."
+            " full: also the private fields, in bms_private. Empty:"
             f" BMS_{resource.details_level.upper()}.",
         )
     elif resource.has_detail:
@@ -63,20 +62,20 @@ def params(resource: ResourceDescription) -> dict[str, Param]:
             type="boolean",
             title="Read details",
             description=f"Sends one request for each new or changed record to read: {fields}."
-            " If off, these fields keep their stored values.",
+            " If off, they keep their stored values.",
         )
     if resource.has_detail:
         found["full"] = Param(
             False,
             type="boolean",
             title="Read all details again",
-            description="Sends one request for each record, changed or not. BMS_MIRROR_DETAILS does not limit the requests.",
+            description="Sends one request for each record, changed or not, even beyond BMS_MIRROR_DETAILS.",
         )
     found["accept_gone"] = Param(
         False,
         type="boolean",
         title="Confirm many removals",
-        description="Marks each missing record as removed even if unusually many are missing. Check the service first."
-        + " The detail of each still has to confirm the removal." * resource.has_detail,
+        description="Marks missing records as removed even if they are unusually many. Check the service first."
+        + " The detail of each must confirm the removal." * resource.has_detail,
     )
     return found

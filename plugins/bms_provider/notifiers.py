@@ -20,8 +20,8 @@ class BmsNotifier(BaseNotifier):
 
     :param title: first line, and subject of a mail (templated).
     :param text: further lines (templated). Every recipient reads it: give no personal data.
-    :param to: a mail address, or the connection id of a webhook (templated). Default: the channels of
-        the alarms, that is the connections ``bms_webhook``, and ``bms_mail`` with ``BMS_NOTICE_TO``.
+    :param to: a mail address, or the connection id of a webhook (templated). Default: the
+        channels of the alarms.
     """
 
     template_fields: Sequence[str] = ("title", "text", "to")

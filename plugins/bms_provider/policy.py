@@ -232,7 +232,7 @@ ENTITIES = Param(
     type=["null", "array"],
     items={"type": "integer"},
     title="Entities",
-    description="Numbers of the entities. Empty: the entities of the connection.",
+    description="Numbers of the entities. Empty: those of the connection.",
 )
 
 

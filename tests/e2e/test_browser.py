@@ -122,7 +122,7 @@ def test_the_dag_page_shows_its_documentation(page: Page) -> None:
     page.goto("/dags/invoice_extraction")
     page.get_by_role("button", name="Dag Docs").click()
     text = page.get_by_role("dialog")
-    expect(text).to_contain_text("Loads client invoices into the warehouse, every day.")
+    expect(text).to_contain_text("Loads client invoices into the warehouse.")
     expect(text.locator("li").first).to_be_visible()  # its Markdown is rendered
     expect(text.locator("code", has_text="bms.client_invoice")).to_be_visible()
 

@@ -64,11 +64,11 @@ class OnboardingSettings(FlowSettings):
     approval: Approval = 20
     """When creating records requires approval: `always`, `never`, or above this number of rows per resource and day."""
     approval_hours: Positive = 72
-    """Approval timeout in hours. When it expires, the plan is rejected; approval can be requested again later."""
+    """Approval timeout in hours; then the plan is rejected, and approval can be requested again."""
     approval_remind_hours: Constant[float | None] = 24
     """Hours between reminders to the approvers of a plan that waits for an answer; `off`: no reminders."""
     approval_alarm_hours: Switchable = 48
-    """Hours after which a plan without an answer raises an alarm; `off`: no alarm."""
+    """Hours after which a plan without an answer raises an alarm, or `off`."""
     settle_s: Positive = 30
     """Assumed maximum number of seconds until a created record appears in the service's lists."""
     create_attempts: Count = 5
@@ -86,28 +86,28 @@ class OnboardingSettings(FlowSettings):
     lease_s: Constant[float] = 60
     """Seconds until a worker's lease on a row expires unless the worker renews it."""
     create_stopped_by: Statuses = "403,404,405"
-    """HTTP statuses that concern all creates, not the data of one row, and therefore stop the sending; or `none`."""
+    """HTTP statuses that concern all creates, not one row, and therefore stop the sending; or `none`."""
     create_concurrency: Constant[int] = 8
     """Maximum number of concurrent creates in one task."""
     chunk_rows: Constant[int] = 500
     """Rows per task; a large drop is divided into at most eight larger tasks."""
     phone_region: str = "FR"
-    """ISO code of the country of phone numbers without a country prefix."""
+    """Country (ISO code) of phone numbers without a prefix."""
 
     rules: str = ""
-    """File that replaces [rules.toml](../../include/bms_flows/onboarding/planning/rules.toml): required fields of a dropped row, codes and ranges, and the figures of a plan that always require approval."""
+    """File that replaces [rules.toml](../../include/bms_flows/onboarding/planning/rules.toml): required fields, codes and ranges of a dropped row, and the figures of a plan that always require approval."""
     inbox_formats: Mapping[Inbox, DeclaredFormat] = field(default_factory=dict)
-    """Formats of dates and decimals in an inbox's files, `{"employees": {"dates": "dmy", "decimals": ","}}` (dates: `dmy`, `mdy` or `ymd`, default `dmy`; decimals: `,` or `.`, by default determined from each column's cells)."""
+    """Formats of an inbox's files, `{"employees": {"dates": "dmy", "decimals": ","}}` (dates: `dmy`, `mdy` or `ymd`, default `dmy`; decimals: `,` or `.`, by default determined from each column's cells)."""
     inbox_notices: Mapping[Inbox, str] = field(default_factory=dict)
-    """Recipient of the notification when a drop ends, `{"employees": "rh@example.com"}`: a mail address (sent through the connection `bms_mail`), or the id of a connection of type `http`."""
+    """Recipient of the notification when a drop ends, `{"employees": "rh@example.com"}`: a mail address (needs the connection `bms_mail`), or the id of a connection of type `http`."""
     inbox_languages: Mapping[Inbox, Language] = field(default_factory=dict)
-    """Language of an inbox's approval requests and notifications, of the board's pages of its drops, and of `_hint` in reports, `{"contacts": "EN"}`; by default `BMS_LANGUAGE`."""
+    """Language of an inbox's approval requests, notifications, pages of drops, and `_hint` in reports, `{"contacts": "EN"}`; by default `BMS_LANGUAGE`."""
     approvers: Mapping[Inbox, UserIds] = field(default_factory=dict)
     """Ids of the Airflow users who may answer an inbox's approval requests, `{"employees": ["marie", "paul"]}`; with the FAB auth manager, the numbers that `airflow users list` shows, `{"employees": ["3", "7"]}`. By default every user who may edit the DAG."""
     four_eyes: Mapping[Inbox, bool] = field(default_factory=dict)
     """Whether an answer of the user who submitted a drop on the board, or triggered its run, is void, `{"employees": true}`; by default where `BMS_APPROVERS` names more than one user."""
     approval_notices: Mapping[Inbox, str] = field(default_factory=dict)
-    """Recipient of an inbox's approval requests and reminders, `{"employees": "rh@example.com"}`: an address or a connection, as in `BMS_INBOX_NOTICES`; by default the recipients of alarms."""
+    """Recipient of an inbox's approval requests and reminders, as in `BMS_INBOX_NOTICES`; by default the recipients of alarms."""
 
     def answering(self, inbox: str, involved: Iterable[str | None]) -> tuple[list[str], list[str]]:
         """Return the users who may answer a request of an inbox, and those whose answer is void.

@@ -92,33 +92,33 @@ class FlowSettings:
     lookback_days: Count = 35
     """Days before the last requested day that every run reads again."""
     lookback_budget: Count = 120
-    """Maximum number of older days that a run reads because they were never read or have open invoices."""
+    """Maximum number of older days that a run reads because they were never read, have findings or have open invoices."""
     lookback_rotation: Count = 90
-    """Number of runs within which every older day is read again once, with or without open invoices."""
+    """Number of runs within which every older day is read again."""
     lookback_gap: Constant[int] = 2
     """Maximum number of days between two windows that are joined into one request."""
     drop_settle_s: Constant[int] = 5
     """Seconds between the two checks that must find a dropped file unchanged."""
     drop_stable_minutes: Count = 10
-    """Minutes without change after which a file without a proper end is processed; its plan always needs approval."""
+    """Minutes without change after which a file without a proper end is processed; its plan needs approval."""
     keep_raw_days: Count = 1100
     """Retention in days of raw invoice responses; `bms rebuild` needs them."""
     keep_people_days: Count = 100
-    """Retention in days of files with personal data: dropped files, raw responses about contacts, consultants and employees, files that operators wrote below `operators/`. Creation bodies are deleted after 30 days, or earlier if this is less."""
+    """Retention in days of files with personal data: dropped files, raw responses about contacts, consultants and employees, files below `operators/`; also of creation bodies, if below 30."""
     keep_reports_days: Count = 400
-    """Retention in days of reports; reports of drops contain personal data."""
+    """Retention in days of reports; those of drops contain personal data."""
     invoice_range_date: Literal["invoice_date", "created_on", "due_date", "sent_on"] = (
         "invoice_date"
     )
     """Invoice date that `start_date` and `end_date` filter (not shown by the interface)."""
     holidays: str = "FR"
-    """ISO code of the country on whose public holidays few invoices are expected, and no load has a deadline."""
+    """Country (ISO code) on whose public holidays few invoices are expected, and no load has a deadline."""
     mirror_passes: Constant[int] = 3
     """Maximum number of passes over a list until two passes agree."""
     mirror_details: Count = 10_000
     """Maximum number of details that a run reads; the next runs read the rest."""
     mirror_rotation: Count = 100
-    """Number of runs within which every detail is read again once, if `BMS_MIRROR_DETAILS` suffices; the list does not show all changes."""
+    """Number of runs within which every detail is read again, if `BMS_MIRROR_DETAILS` suffices; lists do not show all changes."""
     mirror_gone_percent: Count = 5
     """Maximum percentage of a mirror's rows that may be missing at once without confirmation."""
     mirror_gone_rows: Constant[int] = 10
@@ -128,15 +128,15 @@ class FlowSettings:
     fresh_hours: Mapping[FlowId, Positive | Literal["off"]] = field(default_factory=dict)
     """Freshness targets by DAG id: maximum hours since the last complete load, or `off`."""
     fresh_by: Mapping[FlowId, TimeOfDay] = field(default_factory=dict)
-    """Deadlines by DAG id, `{"invoice_extraction": "07:30"}`: on working days, the time by which a complete load has the working day before. Beside the age limit; by default none."""
+    """Deadlines by DAG id, `{"invoice_extraction": "07:30"}`: on working days, the time by which a complete load has the working day before. By default none."""
     airflow_url: str = "http://localhost:8080"
     """Airflow's public address for links in messages; Airflow's own `[api] base_url` takes precedence."""
     runbook_url: str = ""
-    """Address of your own runbook for links in messages; the code is appended as the anchor. Empty: the board's page."""
+    """Your own runbook for links in messages; the code is appended as the anchor. Empty: the board's page."""
     notice_to: str = ""
     """Comma-separated mail addresses that receive messages."""
     report_to: str = ""
-    """Comma-separated mail addresses that receive the invoice report, by the connection `bms_mail`."""
+    """Comma-separated mail addresses that receive the invoice report (needs the connection `bms_mail`)."""
     notice_from: str = ""
     """Sender of the mails of `bms health`."""
     notice_webhook: str = field(default="", repr=False)

@@ -146,12 +146,10 @@ class BmsHook(BaseHook):
     def get_conn(self) -> SyncClient:
         """Return a synchronous client; use it in a `with` block, or close it.
 
-        Works in a task, in ``airflow tasks test``, in ``dag.test()`` and in a notebook. Raises
-        `RuntimeError` in an ``async def`` task: a call would block its event loop.
+        Also works in a notebook; raises `RuntimeError` in an ``async def`` task.
 
-        A creation with an ambiguous outcome fails the task for good, also if the task times out. A
-        task whose worker dies is retried by Airflow up to ``retries`` times: set ``retries=0`` on a
-        task that creates.
+        A creation with an ambiguous outcome fails the task for good. Airflow retries a task whose worker
+        dies: set ``retries=0`` on a task that creates.
         """
         from bms.sync_client import SyncClient  # noqa: PLC0415 - imports aiohttp
         from bms_provider.hooks.clients import TaskClient  # noqa: PLC0415
@@ -166,8 +164,7 @@ class BmsHook(BaseHook):
     def access(self) -> Access:
         """Return what the connection's token allows: scopes, missing scopes, and its expiry.
 
-        `Access.missing` takes names of operations. Requests a token in one attempt with a short timeout,
-        and never returns it. Raises `BadConnection`, `InvalidTlsFile` or the client's errors.
+        `Access.missing` takes names of operations. Requests a token in one attempt with a short timeout.
         """
         from bms.client import Client  # noqa: PLC0415 - imports aiohttp
         from bms.sync_client import SyncClient  # noqa: PLC0415
@@ -185,9 +182,9 @@ class BmsHook(BaseHook):
     ) -> pd.DataFrame:
         """Return a list of the service as a DataFrame, by default with exact amounts.
 
-        `arguments` are those of the method ``list_<name>`` of `get_conn`'s client, for example
-        ``get_df("client_invoices", id_entity=1, start_date=ds, end_date=ds)``. `bms.dataframes`
-        lists the dtypes and what `amounts` and `dates` change. Raises `InvalidRecords` for a row without a usable key or amount.
+        `arguments` are those of ``list_<name>`` of `get_conn`'s client, for example
+        ``get_df("client_invoices", id_entity=1, start_date=ds, end_date=ds)``. `bms.dataframes` lists the
+        dtypes and what `amounts` and `dates` change.
         """
         from bms.dataframes import dataframe  # noqa: PLC0415 - imports pandas and pyarrow
         from bms.endpoints import BY_OPERATION, ENDPOINTS  # noqa: PLC0415
@@ -208,9 +205,7 @@ class BmsHook(BaseHook):
     async def aclient(self, **changes: Any) -> AsyncIterator[Client]:
         """Open an asynchronous client for the `async with` block of an ``async def`` task.
 
-        Reads the connection through Airflow's asynchronous API. `changes` replace settings of the
-        connection. A creation with an ambiguous outcome fails the task for good. Airflow retries a
-        task that times out or whose worker dies: set ``retries=0`` on a task that creates.
+        `changes` replace settings of the connection. A task that creates also needs ``retries=0`` here.
         """
         from bms_provider.hooks.clients import TaskClient  # noqa: PLC0415 - imports aiohttp
 
@@ -227,8 +222,7 @@ class BmsHook(BaseHook):
     def test_connection(self) -> tuple[bool, str]:
         """Request a token; return success and a text with the granted and missing scopes.
 
-        Makes one attempt with a short timeout, since Airflow calls it inside the API server. Never
-        raises, never shows the token.
+        One attempt with a short timeout, because the API server calls it. Never raises.
         """
         from bms.errors import BmsError, InvalidTlsFile  # noqa: PLC0415 - as above
 

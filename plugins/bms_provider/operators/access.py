@@ -23,11 +23,9 @@ class BmsCheckAccessOperator(BmsOperator):
     As the first task of a DAG, it reports wrong credentials and missing scopes once, before any work.
 
     :param requires: names of operations that the token must allow, for example ``["list_contacts"]``.
-        The task fails with `MissingScope`, without a retry, if the token lacks one of their scopes. It
-        succeeds if the service does not report scopes.
-    :return: to XCom: the granted ``scopes`` and the ``missing`` scopes (both None if the service does
-        not report scopes), and ``expires_in_s``, the remaining seconds of the token (None if
-        unknown). The token itself stays in the memory of the task.
+        If a scope is missing, the task fails with `MissingScope`, without a retry.
+    :return: to XCom: the granted ``scopes``, the ``missing`` scopes (both None if the service does not
+        report scopes), and ``expires_in_s`` (None if unknown); never the token.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["request_token"]

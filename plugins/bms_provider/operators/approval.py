@@ -22,15 +22,14 @@ NO_ANSWER = "no answer in time"
 class BmsApprovePlanOperator(HITLOperator):
     """Request approval for a plan if its proposal requires it; otherwise return at once.
 
-    The task occupies no worker while it waits. A rejection and an expired request end the task
-    successfully, so that the run continues.
+    The task occupies no worker while it waits. After a rejection or an expired request the run continues.
 
     :param proposal: return value of a planning task (templated): ``drop``, ``plan``, ``ask`` and, if
         approval is needed, ``question`` with ``subject``, ``body``, ``options`` (the words for approve and
-        reject), ``users``, the ids of the users who may answer (empty: all who may edit the DAG), and
-        ``excluded``, ids and names of users whose answer is void: the request goes out again. Subject and body hold figures, no personal
-        data: every user who may view the DAG can read them.
-    :param response_timeout: time to answer; the plan is rejected when it expires.
+        reject), ``users`` (ids of those who may answer; empty: all who may edit the DAG) and ``excluded``
+        (ids and names of those whose answer is void). Subject and body hold no personal data: all who may
+        view the DAG can read them.
+    :param response_timeout: time to answer; then the plan is rejected.
     :return: to XCom: ``plan``, ``approved`` (None if no approval was required) and ``who``.
     """
 

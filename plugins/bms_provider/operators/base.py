@@ -44,10 +44,9 @@ FOLDER = (
 class BmsOperator(BaseAsyncOperator):
     """Call one operation of the service.
 
-    A task never has more requests in flight than the connection's ``concurrency``. With
-    ``pool="bms_service"``, the pool limits the requests of all workers: a task in the pool has at most
-    ``pool_slots`` requests in flight. Create the pool first, with
-    ``airflow pools set bms_service 32 ""``; Airflow never starts tasks of a missing pool.
+    A task has at most as many requests in flight as the connection's ``concurrency``, with
+    ``pool="bms_service"`` also at most ``pool_slots``. Create the pool first: Airflow never starts tasks
+    of a missing pool.
 
     :param bms_conn_id: connection of type ``bms`` (templated).
     :param retry_policy: by default, temporary errors are retried up to ``retries`` times.
@@ -136,10 +135,10 @@ class BmsReadingOperator(BmsOperator):
         a local disk, only its owner may read it.
     :param output: ``"file"`` writes every field to the file and returns its manifest; read it with
         ``bms_provider.files.read_df`` or ``read_rows``. ``"xcom"`` returns the selected fields.
-    :param fields: for ``output="xcom"``: a list of names returns dictionaries, a single name returns
-        its bare values, ready for ``expand()``. Only identifiers and fields without personal data
-        (`public` in `bms.records`) are accepted. Amounts are returned as text, with their exact digits.
-    :param max_xcom_bytes: for ``output="xcom"``: the task fails if the value is longer as JSON.
+    :param fields: for ``output="xcom"``: a list of names returns dictionaries, a single name bare
+        values, ready for ``expand()``. Only identifiers and fields without personal data (`public` in
+        `bms.records`) are accepted. Amounts are text, with their exact digits.
+    :param max_xcom_bytes: for ``output="xcom"``: the task fails if the JSON is longer.
     :return: to XCom: the manifest of the file, or the selected fields of each record.
     """
 

@@ -15,8 +15,8 @@ class BmsListEmployeesOperator(BmsListOperator):
     `BmsReadingOperator` describes the result and the shared parameters.
 
     :param id_entity: number of the entity (templated).
-    :param filter: ``ACTIVE``, ``STANDBY``, ``FORMER`` or ``ALL`` (templated). The
-        interface does not show the service's default: give ``ALL`` to read all employees.
+    :param filter: ``ACTIVE``, ``STANDBY``, ``FORMER`` or ``ALL`` (templated). The default of the
+        service is unknown.
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_employees"]
@@ -53,8 +53,8 @@ class BmsCreateEmployeeOperator(BmsCreateOperator):
 
     `BmsCreateOperator` describes the parameters and what a failure means.
 
-    :return: to XCom: ``guid_employee``, ``id_employee`` and ``is_standby``; the last two are None if
-        the response lacks them.
+    :return: to XCom: ``guid_employee``, and ``id_employee`` and ``is_standby`` (both None if the
+        response lacks them).
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["create_employee"]

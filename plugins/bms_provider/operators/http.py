@@ -30,9 +30,9 @@ class BmsHttpOperator(HttpOperator):
     :param endpoint: path below the base URL, for example ``/v1/CRM/contacts`` (templated).
     :param data: parameters of the query (templated).
     :param http_conn_id: connection of type ``bms`` (templated).
-    :param response_filter: takes the response, or all pages with a `pagination_function`, and returns
-        what goes to XCom. Required unless ``do_xcom_push=False``: a body may hold personal data.
-    :param response_check: takes the same; the task fails unless it returns true.
+    :param response_filter: takes the response, with a `pagination_function` all pages, and returns what
+        goes to XCom. Required unless ``do_xcom_push=False``: a body may hold personal data.
+    :param response_check: takes the same; unless it returns true, the task fails.
     :param pagination_function: `next_page` for a list on pages.
     """
 

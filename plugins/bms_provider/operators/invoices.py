@@ -15,15 +15,13 @@ if TYPE_CHECKING:
 class BmsListClientInvoicesOperator(BmsListOperator):
     """Read the invoices of an entity over a range of days (GET /v1/ERP/invoices/clients).
 
-    Sends one request for the whole range. The DAG ``invoice_extraction`` divides long ranges, loads
-    invoices into the warehouse and tracks their changes.
+    Sends one request. The DAG ``invoice_extraction`` divides long ranges and tracks changes.
 
     `BmsReadingOperator` describes the result and the shared parameters.
 
     :param id_entity: number of the entity (templated).
-    :param first_day: the interface's ``start_date``, which is an argument of every Airflow operator
-        (templated).
-    :param last_day: the interface's ``end_date``, always included (templated).
+    :param first_day: the interface's ``start_date``, an argument of every Airflow operator (templated).
+    :param last_day: its ``end_date``, always included (templated).
     :param language: language of the code labels, ``EN`` or ``FR`` (templated).
     """
 

@@ -104,8 +104,6 @@ class BmsProbeContractOperator(BmsFlowOperator):
 class BmsRetentionOperator(BmsFlowOperator):
     """Delete expired files, request bodies of finished ledger rows, and old service snapshots.
 
-    A snapshot expires when its plan can no longer be approved and no unfinished row needs it.
-
     :return: to XCom: the number of deleted files and bytes by kind.
     """
 
@@ -138,8 +136,7 @@ class BmsRetentionOperator(BmsFlowOperator):
 class BmsWatchFreshnessOperator(BmsFlowOperator):
     """Check the freshness target of every flow, and send alarms and recoveries.
 
-    Also creates missing inboxes, since no file can be dropped before its inbox exists, and closes the
-    drops that wait for a file which was removed from its inbox.
+    Also creates missing inboxes, and closes drops whose waiting file was removed.
 
     :return: to XCom: the state of each flow.
     """

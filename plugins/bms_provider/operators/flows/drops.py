@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class BmsDropOperator(BmsFlowOperator):
     """Base of the operators that work on a dropped file.
 
-    The run's params ``path``, ``drop``, ``line``, ``decision`` and ``dry_run`` choose file and rows.
-    A plain retry of a task continues its work; no row is created twice.
+    The run's params ``path``, ``drop``, ``line``, ``decision`` and ``dry_run`` choose file and rows. A
+    retry continues the work.
 
     :param resource: ``employee``, ``contact`` or ``consultant``.
     """
@@ -59,7 +59,7 @@ class BmsPlanDropOperator(BmsDropOperator):
 class BmsEnterPlanOperator(BmsDropOperator):
     """Enter an approved plan in the ledger; ask again if the data changed and more would be created.
 
-    :param proposal: return value of the planning task, or of an earlier entering task (templated).
+    :param proposal: return value of `BmsPlanDropOperator`, or of an earlier entering task (templated).
     :param answer: return value of `BmsApprovePlanOperator` (templated).
     :return: to XCom: the proposal with ``chunks``, the numbers of the chunks to create.
     """

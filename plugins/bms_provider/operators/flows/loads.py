@@ -50,9 +50,8 @@ class BmsLoadOperator(BmsFlowOperator):
 class BmsPlanInvoicesOperator(BmsFlowOperator):
     """Plan which days of client invoices to load; `BmsLoadClientInvoicesOperator` loads each unit.
 
-    Days: ``first_day`` to ``last_day`` if given, else the data interval of the run, else yesterday.
-    Without a first day, the plan also has earlier days that are due again; in a backfill, only the
-    days of the run.
+    Days: ``first_day`` to ``last_day``, else the run's data interval, else yesterday. Without a first
+    day, and not in a backfill, also the earlier days that are due.
 
     :param entities: numbers of the entities (``entities``, templated); default: the connection's.
     :param first_day: first day to read (``start_date``, templated).
@@ -106,9 +105,8 @@ class BmsPlanInvoicesOperator(BmsFlowOperator):
 class BmsLoadClientInvoicesOperator(BmsLoadOperator):
     """Load the client invoices of a planned unit into ``bms.client_invoice``, with checks and versions.
 
-    Reads the days concurrently (GET /v1/ERP/invoices/clients), stores the raw responses, holds
-    implausible days for review, and publishes the others. The task is rescheduled while another run
-    loads the same days.
+    Holds implausible days for review and publishes the others. The task is rescheduled while another
+    run loads the same days.
 
     :param position: position of the unit in the run's plan (templated), from `BmsPlanInvoicesOperator`.
     :param language: language of the code labels, ``EN`` or ``FR`` (``language``, templated); default:
@@ -174,14 +172,14 @@ class BmsListEntitiesOperator(BmsFlowOperator):
 class BmsSyncOperator(BmsLoadOperator):
     """Mirror a list of the service into the table of its resource, with every change as a version.
 
-    Reads the list and the details of new and changed rows, loads the changes, and marks missing rows
-    as deleted. The task is rescheduled while another run loads the same list.
+    Reads the list and the details of new and changed rows, and marks missing rows as deleted. The task
+    is rescheduled while another run loads the same list.
 
     :param resource: ``contact``, ``consultant``, ``employee``, or another mirrored resource.
     :param id_entity: the entity, for a resource with a list per entity (templated).
     :param entities: all entities of the run, for such a resource (``entities``, templated).
-    :param query: parameters of the list, for example ``{"filter": "ACTIVE"}`` (params of the same
-        names, templated). They restrict the list and leave all other rows unchanged.
+    :param query: parameters that restrict the list, for example ``{"filter": "ACTIVE"}`` (params of the
+        same names, templated); other rows stay unchanged.
     :param details: ``off``, ``directory`` or ``full``; default: the param ``details`` or
         ``<resource>_details``, then ``BMS_<RESOURCE>_DETAILS`` (templated).
     :param full: read all details again (``full``, templated).

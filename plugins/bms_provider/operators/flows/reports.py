@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class BmsInvoiceReportOperator(BmsFlowOperator):
     """Write the invoice report for finance: a workbook and CSV files below ``BMS_DATA_ROOT``.
 
-    In a run that a load started, the task waits for the other units of the load, and is skipped if an
-    earlier report has the load already.
+    In a run that a load started, waits for the load's other units; skipped if an earlier report has the
+    load.
 
     :param as_of: last day that the report knows (``as_of``, templated); default: everything until now.
     :param language: ``EN`` or ``FR`` (``language``, templated); default: ``BMS_LANGUAGE``.
