@@ -30,7 +30,7 @@ KINDS = {
     "detail_lag": "the detail of a created row is 404 up to `seconds` longer than lists show it",
     "page_insert": "an item is inserted before the requested page (from page 2 on): rows shift",
     "page_delete": "an item of an earlier page is deleted (from page 2 on): rows are skipped",
-    "stale_response": "the list repeats the response to the request before",
+    "stale_response": "the response repeats that to the request before",
     "unstable_order": "the order of a paged list changes with every request",
 } | {name: each.meaning for name, each in WRONG_RESPONSES.items()}
 

@@ -98,6 +98,7 @@ class ServiceMiddleware:
             if take("commit_then_500", operation.name):
                 failure = ServiceError(500, "internal_error", "something went wrong")
                 reply = error_reply(failure, service.dialect)
+            reply = self._stale(operation, reply)
         elif reply.status == 200:  # noqa: PLR2004 -> a response with a body
             self._remember(scope, reply)
             reply = self._wrong(operation, scope, self._stale(operation, reply))

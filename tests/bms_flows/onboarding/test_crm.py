@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
+from bms.client import Client
+from bms.settings import ClientSettings
 from bms_flows.onboarding.creation import Entered
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.reporting.report import RowOutcome
@@ -216,6 +218,22 @@ def test_the_record_of_a_namesake_in_the_same_file_is_no_candidate(
     assert ended(outcomes) == {"adopted": 1, "needs_review": 1}
     assert codes(outcomes) == ["absence_not_proven"]
     assert made(sandbox) == 1
+
+
+def test_the_id_of_an_older_namesake_confirms_no_create(
+    sandbox: Sandbox, drop: Drop, client_settings: ClientSettings
+) -> None:
+    """A gateway returns the response to an earlier request of another user of the service."""
+
+    async def older() -> None:
+        async with Client(client_settings) as client:
+            await client.create_contact({"last_name": "Girard", "first_name": "Alice"})
+
+    sandbox.set_fault("stale_response", "create_contact", count=1)
+    asyncio.run(older())
+    [outcome] = run(drop(people("contact", ALICE), "contact"), create_timeout_s=1)
+    [made] = [row for row in sandbox.rows("contacts") if row["email"] == "alice@depot.example"]
+    assert (outcome.state, outcome.guid) == ("adopted", str(made["id"]))
 
 
 def test_a_returned_id_of_a_cut_name_is_a_candidate_and_nothing_is_sent_again(

@@ -1,5 +1,6 @@
 """Whole runs on the real sandbox over HTTP and a real PostgreSQL."""
 
+import asyncio
 import time
 from collections import Counter
 from dataclasses import replace
@@ -8,12 +9,15 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import Engine
 
+from bms.client import Client
 from bms.errors import BmsError
+from bms.settings import ClientSettings
 from bms_flows.onboarding.reporting.report import RowOutcome
 from bms_flows.onboarding.resources.remote import ScopeUnlisted
 from bms_flows.onboarding.sending.send import CreatesRefused
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.locks import Busy
+from proofs.simulation.service import person
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.onboarding import Run, onboard, others_working
 from tests.support.sql import scalars
@@ -99,6 +103,24 @@ def test_a_confirmed_employee_that_the_service_does_not_have_is_not_reported_as_
     outcomes = run(drop(PEOPLE))
     found = [(each.state, [fault.code for fault in each.faults]) for each in outcomes]
     assert found == [("needs_review", ["created_not_found"])] * 3
+
+
+def test_the_guid_of_an_older_employee_confirms_no_create(
+    sandbox: Sandbox, drop: Drop, client_settings: ClientSettings
+) -> None:
+    """A gateway returns the response to an earlier request of another user of the service."""
+
+    async def older() -> None:
+        async with Client(client_settings) as client:
+            await client.create_employee(person(1))
+
+    sandbox.set_fault("stale_response", "create_employee", count=1)
+    asyncio.run(older())
+    outcomes = run(drop(PEOPLE), settle_s=0.2)
+    assert ended(outcomes) == {"adopted": 1, "created": 2}
+    rows = {row["payroll_number"]: row for row in sandbox.rows("employees")}
+    assert outcomes[0].guid == rows["900001"]["guid_employee"]
+    assert rows["900002"]["id_manager"] == rows["900001"]["id_employee"]
 
 
 def test_a_record_of_a_refused_row_is_reported_for_review(sandbox: Sandbox, drop: Drop) -> None:

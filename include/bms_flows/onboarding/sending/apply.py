@@ -94,7 +94,7 @@ class Applier:
             if next_rows:
                 if idle_rounds == MAX_IDLE_ROUNDS:
                     return NothingSent(len(ready), self.settings.send_within_s)
-                failure = await self._send(next_rows, breaker)
+                failure = await self._send(next_rows, breaker, service.existed)
                 if failure is not None:
                     return failure
             elif ready:
@@ -168,14 +168,17 @@ class Applier:
         )
 
     async def _send(
-        self, ready: Mapping[int, Mapping[str, Any]], breaker: CircuitBreaker
+        self,
+        ready: Mapping[int, Mapping[str, Any]],
+        breaker: CircuitBreaker,
+        existed: Callable[[Entry, str], bool],
     ) -> Exception | None:
         """Send all of `ready` concurrently; return the error that stopped the sending."""
         concurrency = self.settings.create_concurrency
         slots = asyncio.Semaphore(concurrency)
         async with GroupCommit(self.ledger, concurrency) as commits:
             sender = RowSender(
-                commits, self.remote, self.settings, self.owner, slots, breaker, self.clock
+                commits, self.remote, self.settings, self.owner, slots, breaker, existed, self.clock
             )
             return await WorkerPool(sender, concurrency).send(ready)
 

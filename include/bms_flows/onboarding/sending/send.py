@@ -64,6 +64,8 @@ class RowSender:
     owner: str
     slots: asyncio.Semaphore
     breaker: CircuitBreaker
+    existed: Callable[[Entry, str], bool]
+    """Returns whether a record is older than the POST of a row."""
     clock: Callable[[], BootTime] = BootTime.now
 
     def ticks(self) -> float:
@@ -208,6 +210,10 @@ class RowSender:
 
     async def _confirm(self, intended: Entry, made: RecordIds) -> None:
         attempt, record = intended.attempt, partial(self._record, intended)
+        if self.existed(intended, made.remote_id):
+            # The response belongs to another request, or the service created nothing.
+            await record(self._ambiguous(attempt, "id_existed", made.remote_id))
+            return
         try:
             moved = await record(
                 lambda entry, _: transitions.confirm(entry, attempt=attempt, record=made)

@@ -111,6 +111,7 @@ class ServiceCheck:
         if entry.returned_id is None or entry.returned_id in entry.dismissed:
             return False
         candidates = (entry.returned_id,)
+        await self._load({entry.snapshot_id})
         record = await self.remote.read(entry.returned_id)
         if record is None:
             if entry.state is State.READY:
@@ -118,7 +119,8 @@ class ServiceCheck:
             return entry.state is State.READY
         known = self.remote.known(record)
         comparison_fields = self.remote.identity.comparison_digests(body)
-        if not contradicted(comparison_fields, known.comparison_fields):
+        other = contradicted(comparison_fields, known.comparison_fields)
+        if not other and not self.existed(entry, entry.returned_id):
             agree = agreeing(comparison_fields, known.comparison_fields)
             found = Found(known, ("returned_id", *agree))
             deleted = Ambiguous(candidates, "candidate_deleted")
@@ -127,7 +129,14 @@ class ServiceCheck:
         if entry.state is State.READY or entry.empty_lookups + 1 >= transitions.EMPTY_LOOKUPS:
             await self._record(entry.id, Ambiguous(candidates, "returned_other_data"))
             return True
-        return False  # a truncated id may be the id of another record: the lists may show the row's
+        return (
+            False  # the response may belong to another request: the lists may show the row's record
+        )
+
+    def existed(self, entry: Entry, remote_id: str) -> bool:
+        """Return whether a record is older than the row's first POST, so that no POST of the row created it."""
+        earlier = self._earlier.get(entry.snapshot_id)
+        return earlier is not None and earlier.contains(remote_id)
 
     async def after_sending(self, rows: RowBodies) -> None:
         """Settle UNKNOWN rows, all of them due, by the current lists."""
@@ -191,17 +200,7 @@ class ServiceCheck:
         """Return a snapshot that starts now and contains what is new since the rows' own snapshots."""
         at = await self.ledger.now()
         wanted = {entry.snapshot_id for entry, _ in rows.values()}
-        unknown = wanted - self._earlier.keys()
-        if unknown:
-            stored = await self.ledger.snapshots([each for each in unknown if each is not None])
-            current = rules_version(self.remote.resource.region)
-            if self.remote.identity.scope is not None:
-                self._stored_scopes |= {
-                    int(name) for each in stored.values() for name in each.lists
-                }
-            usable = {number: each for number, each in stored.items() if each.rules == current}
-            self._earlier.update({each: usable.get(each or 0) for each in unknown})
-            self._current = None  # it may lack records that are new for these rows
+        await self._load(wanted)
         base = self._current or _earliest([self._earlier[each] for each in wanted])
         if base is None:
             scopes = {self.remote.identity.scope_of(body) for _, body in rows.values()}
@@ -210,6 +209,19 @@ class ServiceCheck:
         else:
             self._current = await self.remote.refresh(base, at)
         return self._current
+
+    async def _load(self, snapshots: Collection[int | None]) -> None:
+        """Load stored snapshots; those of other match rules can't be compared."""
+        unknown = {*snapshots} - self._earlier.keys()
+        if not unknown:
+            return
+        stored = await self.ledger.snapshots([each for each in unknown if each is not None])
+        current = rules_version(self.remote.resource.region)
+        if self.remote.identity.scope is not None:
+            self._stored_scopes |= {int(name) for each in stored.values() for name in each.lists}
+        usable = {number: each for number, each in stored.items() if each.rules == current}
+        self._earlier.update({each: usable.get(each or 0) for each in unknown})
+        self._current = None  # it may lack records that are new for these rows
 
     async def _verdicts(self, rows: RowBodies, shown: ServiceLists) -> dict[int, Verdict]:
         return await verdicts(self.ledger, self.remote.identity, rows, self._earlier, shown)
