@@ -82,7 +82,9 @@ class _Rows:
         return marks | ({"encoding": CP1252.name} if self.table.western else {})
 
     def read(self) -> tuple[list[Row], list[Fault]]:
-        """Read each row with a filled cell; raise `ReadError` for too many faults."""
+        """Read each row with a filled cell; raise `ReadError` for too many faults, or rows on another sheet."""
+        if any(map(self._is_row, self.table.elsewhere)):
+            raise ReadError("several_sheets")
         rows, faults = [], list[Fault]()
         reported = {*range(len(self.headers))} - {*self.table.form.own}
         for line, record in self.table.records:
@@ -150,6 +152,13 @@ class _Rows:
                 details = {"cell": _address(place, line), **misread.details}
                 faults.append(Fault(misread.code, line, self.headers[place], name, details))
         return values, faults
+
+    def _is_row(self, record: Sequence[Cell]) -> bool:
+        """Return whether a row of a sheet without a header fits below this header."""
+        missing = len(self.headers) - len(record)
+        values, faults = self._values(0, [*record, *[""] * missing])
+        keyed = not values.keys().isdisjoint(self.resource.key)
+        return keyed and not faults and set(self.resource.required) <= set(values)
 
     def _is_example(self, values: Mapping[str, Value]) -> bool:
         """Return whether a row is the template's own: required fields, and nothing but examples."""

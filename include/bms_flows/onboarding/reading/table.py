@@ -50,7 +50,8 @@ class Table:
     `hidden` are the lines that Excel doesn't show, `struck` those with a struck text. `unnamed` are
     the columns without a header. `delimiters` are those that another row inside of a cell would
     have. `carried` is what a reject file stores about its original file. `notes` are what is left
-    out: titles above the header, repeated headers, totals, columns without a field.
+    out: titles above the header, repeated headers, totals, columns without a field. `elsewhere` are the
+    first rows of sheets without a header.
     """
 
     form: FileFormat
@@ -61,6 +62,7 @@ class Table:
     hidden: Collection[int] = frozenset()
     struck: Collection[int] = frozenset()
     notes: Sequence[Fault] = ()
+    elsewhere: Sequence[Sequence[Cell]] = ()
 
     @cached_property
     def carried(self) -> Mapping[str, str]:
@@ -149,7 +151,7 @@ def _padded(records: Records, width: int) -> Records:
 
 
 def _of_workbook(book: Book, resource: Resource, limits: Limits) -> Table:
-    sheet = _sheet_of_rows(book, resource)
+    sheet, elsewhere = _sheet_of_rows(book, resource)
     layout = Layout()
     records: list[tuple[int, Sequence[Cell]]] = []
     hidden: set[int] = set()
@@ -166,12 +168,16 @@ def _of_workbook(book: Book, resource: Resource, limits: Limits) -> Table:
     form = FileFormat("xlsx", sheet=sheet.name)
     found = _below_header(form, padded, header, resource, limits, hidden)
     faults = [*found.faults, *_hidden_columns(found, layout), *_unread_cells(found, layout)]
-    return dataclasses.replace(found, faults=faults, struck=struck)
+    return dataclasses.replace(found, faults=faults, struck=struck, elsewhere=elsewhere)
 
 
-def _sheet_of_rows(book: Book, resource: Resource) -> SheetPart:
-    """Return the only sheet that a user sees and whose header names fields, or the first filled one."""
-    first = {each: [*itertools.islice(_filled(book, each), ROWS + 1)] for each in book.sheets}
+def _sheet_of_rows(book: Book, resource: Resource) -> tuple[SheetPart, Sequence[Sequence[Cell]]]:
+    """Return the only sheet that a user sees and whose header names fields, or the first filled one.
+
+    Also returns the first rows of the other sheets that a user sees.
+    """
+    cells_of = {each: [*itertools.islice(_filled(book, each), ROWS + 1)] for each in book.sheets}
+    first = {each: [*map(_texts, rows)] for each, rows in cells_of.items()}
     known = [
         each
         for each, rows in first.items()
@@ -186,13 +192,13 @@ def _sheet_of_rows(book: Book, resource: Resource) -> SheetPart:
     filled = [each for each, rows in first.items() if rows and each.visible]
     if not filled:
         raise ReadError("empty_file")
-    return (visible or filled)[0]
+    chosen = (visible or filled)[0]
+    return chosen, [row for each in filled if each is not chosen for row in cells_of[each]]
 
 
-def _filled(book: Book, sheet: SheetPart) -> Iterator[Sequence[str]]:
-    """Yield the texts of the filled rows that a user sees."""
-    rows = (book.cells(row) for row in book.rows(sheet) if not row.hidden)
-    return (_texts(row) for row in rows if row)
+def _filled(book: Book, sheet: SheetPart) -> Iterator[Sequence[Cell]]:
+    """Yield the filled rows that a user sees."""
+    return filter(None, (book.cells(row) for row in book.rows(sheet) if not row.hidden))
 
 
 def _header(shown: Records, resource: Resource) -> tuple[int, Sequence[Cell]]:

@@ -355,6 +355,18 @@ def test_a_second_sheet_whose_header_is_below_a_title_is_refused(first: bool) ->
     assert codes(opened([["Nom"], ["A"]], arrange)) == ["several_sheets"]
 
 
+@pytest.mark.parametrize("title", [[], ["Nr", "Pay", "Family", "Given", "From"]])
+def test_a_second_sheet_with_rows_without_known_headers_is_refused(title: list[str]) -> None:
+    def arrange(made: Any) -> None:
+        other = made.create_sheet("Lyon")
+        other.append(title)
+        other.append([2, "0043", "Martin", "Paul", date(2026, 8, 31)])
+
+    header = ["Entité", "Matricule", "Nom", "Prénom", "Date d'entrée"]
+    row = [1, "0042", "Durand", "Zoé", date(2026, 8, 31)]
+    assert codes(opened([header, row], arrange)) == ["several_sheets"]
+
+
 def test_a_sheet_of_explanations_is_ignored() -> None:
     def arrange(made: Any) -> None:
         notes = made.create_sheet("Aide")
