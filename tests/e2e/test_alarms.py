@@ -69,7 +69,7 @@ def test_a_failed_task_sends_one_alarm_and_one_recovery(
         "Since:",
         "What it means:",
         "Can it wait until morning: Yes",
-        "What to do: Ask the administrator of the service to grant",
+        "What to do: Ask the service's administrator to grant",
         f"Run: {stack.url}/dags/{DAG}/runs/",
         "Runb",
     )

@@ -62,7 +62,7 @@ def test_an_alarm_shows_its_remedy_and_who_acknowledged_it(visit: Visit, warehou
     assert "Contacts: failed, can wait until morning" in shown
     assert "Acknowledged by Ada Martin until" in shown
     assert ": known outage" in shown
-    assert "Read the end of the task's log" in shown
+    assert "The end of the task's log names the error" in shown
 
 
 def test_the_overview_shows_the_audit_cycle_and_the_differing_part(
