@@ -138,15 +138,16 @@ def search_windows(
     today: date,
     lookback_days: int,
     most: int,
-) -> list[Window]:
+) -> tuple[list[Window], list[Window]]:
     """Return the days to search for the invoices that are missing from the windows `missing`.
 
     A missing invoice was deleted or got another date, and the service can only be queried by day.
     The search covers the look-back, the next month, and at most `most` days (the latest) within a
-    month of each window. Days in `read` are left out.
+    month of each window. The days in `read` come second: an invoice may have got one of them after
+    its response.
     """
     if not missing:
-        return []
+        return [], []
     recent = Window(today - lookback_days * DAY, today + MOVED_REACH)
     around = {
         day
@@ -155,7 +156,11 @@ def search_windows(
         if day not in recent
     }
     days = {*recent, *sorted(around.difference(read))[-most:]} - {*read}
-    return join_windows((Window(day, day) for day in days), gap=0)
+    again = {*recent, *around}.intersection(read)
+    first, second = (
+        join_windows((Window(day, day) for day in each), gap=0) for each in (days, again)
+    )
+    return first, second
 
 
 def join_windows(windows: Iterable[Window], gap: int) -> list[Window]:

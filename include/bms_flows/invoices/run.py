@@ -126,20 +126,23 @@ class Extraction:
     async def _find_moved(self, transform: Transform, loader: Loader) -> None:
         """Search other days for invoices that are missing from their day, and load them."""
         settings, missing = self.settings, {*transform.missing}
-        windows = search_windows(
+        searched = search_windows(
             [each.window for each in transform.windows if each.missing & missing],
             transform.totals.days,
             today=local_date(transform.read_at, settings.time_zone),
             lookback_days=settings.lookback_days,
             most=settings.lookback_budget,
         )
-        async for window, response in self._fetch(windows):
-            moved = transform.add_moved(response)
-            if moved.rows:
-                name = raw_file_name(self.unit.id_entity, window, MOVED)
-                save_raw(self.publication.landing.raw / name, response.body)
-                loader.add(moved)
-            self.publication.renew()
+        for each in searched:
+            if not transform.missing:
+                return
+            async for window, response in self._fetch(each):
+                moved = transform.add_moved(response)
+                if moved.rows:
+                    name = raw_file_name(self.unit.id_entity, window, MOVED)
+                    save_raw(self.publication.landing.raw / name, response.body)
+                    loader.add(moved)
+                self.publication.renew()
 
 
 async def extract_unit(

@@ -1,7 +1,7 @@
 """Control totals of a load: exact sums by currency, and counts by day."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -57,19 +57,18 @@ class ControlTotals:
         """Add the rows of one window's response; its days count as read."""
         for day in window:
             self.days[day]
-        self.add_moved(facts.values())
-        for day, each in facts.items():
-            for currency in each.amounts:
-                self.currencies[currency].add(day)
-            if each.invoices:
-                self.days[day].invoices += each.invoices
-                self.days[day].open_invoices += each.open_invoices
+        self.add_moved(facts)
 
-    def add_moved(self, facts: Iterable[DayFacts]) -> None:
-        """Add the amounts of invoices that were found on another day; no day counts as read."""
-        for each in facts:
+    def add_moved(self, facts: Mapping[date, DayFacts]) -> None:
+        """Add rows by their day; invoices that were found on another day make no day count as read."""
+        for day, each in facts.items():
             for currency, total in each.amounts.items():
                 self.by_currency[currency].add(total.invoices, total.amounts)
+                if day in self.days:
+                    self.currencies[currency].add(day)
+            if day in self.days:
+                self.days[day].invoices += each.invoices
+                self.days[day].open_invoices += each.open_invoices
 
 
 def facts_by_day(rows: pa.Table) -> dict[date, DayFacts]:

@@ -161,7 +161,7 @@ class Transform:
         rows = rows.filter(pa.array(loaded, pa.bool_()))
         self.counts.rows_read += rows.num_rows
         rows_by_day = rows.append_column("_counted_day", rows.column("_day"))
-        self.totals.add_moved(facts_by_day(rows_by_day).values())
+        self.totals.add_moved(facts_by_day(rows_by_day))
         return loads.copy_buffer(rows)
 
     @property

@@ -290,21 +290,36 @@ def test_an_end_date_wrongly_set_as_exclusive_holds_the_load(extract: Extract) -
 
 
 @pytest.mark.parametrize(
-    ("loss", "code"),
+    ("loss", "code", "responses"),
     [
-        ("empty_list", "drop"),
-        ("short_list", "drop"),
-        ("missing_day", "drop"),
-        ("duplicate_row", "duplicate_ids"),
-        ("wrong_amount", "amounts_differ"),
+        ("empty_list", "drop", 99),
+        ("short_list", "drop", 99),
+        ("missing_day", "drop", 99),
+        ("duplicate_row", "duplicate_ids", 1),
+        ("wrong_amount", "amounts_differ", 1),
     ],
 )
 def test_a_loss_in_stored_days_holds_the_load(
-    sandbox: Sandbox, warehouse: Engine, extract: Extract, loss: str, code: str
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, loss: str, code: str, responses: int
 ) -> None:
     extract(*MARCH)
-    sandbox.set_fault(loss, operation="list_client_invoices", count=1)
+    sandbox.set_fault(loss, operation="list_client_invoices", count=responses)
     with pytest.raises(LoadHeld, match=code):
         extract(*MARCH)
-    assert sandbox.truth()["faults"] == {loss: 1}
+    assert loss in sandbox.truth()["faults"]
     assert versions(warehouse) == 1
+
+
+@pytest.mark.parametrize("loss", ["empty_list", "short_list", "missing_day"])
+def test_what_one_response_lacks_is_asked_for_again(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, loss: str
+) -> None:
+    stored = "select day, invoices, open_invoices from bms.client_invoice_day order by 1"
+    first = extract(*MARCH)
+    days = fetch(warehouse, stored)
+    sandbox.set_fault(loss, operation="list_client_invoices", count=1)
+    again = extract(*MARCH)
+    assert sandbox.truth()["faults"] == {loss: 1}
+    assert (again["unchanged"], again["missing"]) == (first["inserted"], 0)
+    assert again["totals"] == first["totals"]
+    assert fetch(warehouse, stored) == days

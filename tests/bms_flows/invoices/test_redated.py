@@ -59,6 +59,16 @@ def test_a_redated_invoice_is_found_although_its_new_day_is_not_read(
     assert made.before == made.after
 
 
+def test_an_invoice_redated_to_a_day_that_the_same_run_has_read_is_found(march: Company) -> None:
+    """It leaves the 25th after the response for the 3rd, and before the response for the 25th."""
+    march.service.meanwhile = lambda: redate(march, 2501, TUESDAY, invoice_subject="moved")
+    manifest = march.read(date(2026, 3, 1), date(2026, 3, 31))
+    assert (manifest["changed"], manifest["missing"]) == (1, 0)
+    assert state(march.warehouse, 2501) == (TUESDAY, "moved", False, 2)
+    made = rebuild(march.warehouse, UPath(march.data_root))
+    assert made.before == made.after
+
+
 @pytest.mark.parametrize("ahead", [0, 1, 20])
 def test_an_invoice_dated_today_or_later_is_found(company: Company, ahead: int) -> None:
     """A draft of last month is issued today: no run has read today before tomorrow."""
@@ -143,23 +153,22 @@ def test_no_request_is_sent_where_nothing_is_missing(march: Company) -> None:
 def test_the_days_asked_for_are_bounded_and_the_latest() -> None:
     today = date(2026, 11, 22)
     options: dict[str, Any] = {"today": today, "lookback_days": 35, "most": 120}
-    assert search_windows([], {today}, **options) == []
-    read = {*Window(today - 35 * DAY, today - DAY)}
+    assert search_windows([], {today}, **options) == ([], [])
+    tail = Window(today - 35 * DAY, today - DAY)
+    read = {*tail, today - 100 * DAY}
     recent = Window(today - 10 * DAY, today - 9 * DAY)
-    assert search_windows([recent], read, **options) == [
-        Window(recent.start - MOVED_REACH, today - 36 * DAY),
-        Window(today, today + MOVED_REACH),
-    ]
+    assert search_windows([recent], read, **options) == (
+        [Window(recent.start - MOVED_REACH, today - 36 * DAY), Window(today, today + MOVED_REACH)],
+        [tail],
+    )
     split = [*Window(today - 35 * DAY, today + MOVED_REACH)]
-    assert search_windows([recent], {*read, *split} - {split[1], split[3]}, **options)[1:] == [
-        Window(split[1], split[1]),
-        Window(split[3], split[3]),
-    ]
+    unread, _ = search_windows([recent], {*read, *split} - {split[1], split[3]}, **options)
+    assert unread[1:] == [Window(split[1], split[1]), Window(split[3], split[3])]
     year = [Window(today - n * DAY, today - n * DAY) for n in range(40, 365)]
-    assert search_windows(year, read, **options) == [
-        Window(today - 155 * DAY, today - 36 * DAY),
-        Window(today, today + MOVED_REACH),
-    ]
+    assert search_windows(year, {*tail}, **options) == (
+        [Window(today - 155 * DAY, today - 36 * DAY), Window(today, today + MOVED_REACH)],
+        [tail],
+    )
 
 
 def test_a_load_leaves_the_newer_state_of_an_invoice_that_another_load_found_on_its_new_day(
