@@ -53,11 +53,12 @@ def _record(asked: Inquiry, resource: MirroredResource, key: object) -> Answer:
     answer.events += asked.timeline(versions, public, _said)
     answer.events += asked.quarantined(resource.name, str(key))
     answer.events += drops.events_of_record(asked, resource.name, str(key))
-    zones = [str(asked.settings.time_zone), "UTC"]
+    zones = [str(asked.settings.time_zone), "UTC"]  # of runs that did not record theirs
     for version in versions[-CHECKED:]:
         step = asked.step(version["_step_run_id"])
-        raw = ((step and step["details"]) or {}).get("raw")
-        where, result = stored.record(asked.root, raw, resource, version, zones)
+        details = (step and step["details"]) or {}
+        read_in = [details["zone"]] if "zone" in details else zones
+        where, result = stored.record(asked.root, details.get("raw"), resource, version, read_in)
         answer.stored.append(
             f"Version {version['_version']}: {where + ': ' if where else ''}{result}"
         )

@@ -47,17 +47,13 @@ def invoice(root: UPath, details: Mapping[str, Any], row: Mapping[str, Any]) -> 
         except (MalformedResponse, pa.ArrowInvalid):
             return request, "the stored response is damaged: restore the file from a backup"
         table = RowReader(row["id_entity"], zone, range_date, volatile).read(answer).table
-        found = dict(
-            zip(
-                table.column("id_invoice").to_pylist(),
-                table.column("_row_hash").to_pylist(),
-                strict=True,
-            )
-        ).get(row["id_invoice"])
-        if missing and found is None:
+        ids, digests = (table.column(name).to_pylist() for name in ("id_invoice", "_row_hash"))
+        # A response may have several rows with one id, of which the load has chosen one.
+        found = [hash_ for key, hash_ in zip(ids, digests, strict=True) if key == row["id_invoice"]]
+        if missing and not found:
             return request, "it lacks the invoice, as the row states"
-        if found is not None:
-            return request, EQUAL if found == bytes(row["_row_hash"]) else DIFFERS
+        if found:
+            return request, EQUAL if bytes(row["_row_hash"]) in found else DIFFERS
     return "", GONE
 
 

@@ -4,6 +4,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -19,6 +20,7 @@ from bms_flows.mirror.resource import RunOptions
 from bms_flows.monitoring import alarms
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.conftest import Extract
+from tests.bms_flows.invoices.listed import Company, invoice
 from tests.bms_flows.mirror.environment import Mirror
 
 Why = Callable[..., tuple[int, str]]
@@ -115,6 +117,18 @@ def test_a_missing_invoice_is_missing_from_its_response(
     assert "it lacks the invoice, as the row states" in out
 
 
+@pytest.mark.parametrize("due", [(5, 0), (0, 5)])
+def test_a_copy_that_was_not_loaded_is_no_change_by_hand(
+    company: Company, why: Why, due: tuple[int, int]
+) -> None:
+    day = date(2026, 3, 2)
+    company.service.rows = [invoice(1, day, total_due=each) for each in due]
+    assert company.held(day)
+    company.accept()
+    _, out = why("invoice", "1")
+    assert EQUAL in out
+
+
 def test_an_expired_response_is_named(paid: Mapping[str, Any], why: Why, tmp_path: Path) -> None:
     for path in (tmp_path / "raw").rglob("*.zst"):
         path.unlink()
@@ -162,6 +176,8 @@ def test_a_contact_has_a_timeline_and_its_responses_are_checked(
     sandbox: Sandbox, mirror: Mirror, why: Why
 ) -> None:
     contact = sandbox.rows("contacts")[0]
+    sandbox.set_dialect(datetime_format="ms")  # times without a zone, in that of the connection
+    mirror.client_settings = replace(mirror.client_settings, time_zone="Asia/Tokyo")
     mirror.run()
     sandbox.edit("contacts", contact["id"], city=PERSONAL)
     mirror.run()
