@@ -61,8 +61,11 @@ def is_over(freshness: Freshness, alarm: Alarm) -> bool:
     # A flow whose first load is still running is fresh without a complete load.
     later = [e for e in freshness.entities if e.complete_at and e.complete_at > alarm.since]
     if alarm.code in ("failed", "overdue"):
-        repeated = any(each.dag_run_id == alarm.dag_run_id for each in later)
-        return repeated or len(later) == len(freshness.entities)
+        run, rest = str(alarm.dag_run_id), [e for e in freshness.entities if e not in later]
+        repeated = any(each.dag_run_id == run for each in later)
+        # A scheduled run loads every entity: of each that is not loaded later, it has the last load.
+        whole = not run.startswith("scheduled__") or all(each.dag_run_id == run for each in rest)
+        return not rest or (repeated and whole)
     return bool(later)
 
 

@@ -232,6 +232,40 @@ def test_a_load_of_another_entity_leaves_the_alarm_of_a_killed_task_open(
     assert look(connection) == []
 
 
+@pytest.mark.parametrize("killed", ["before its step", "in its step"])
+@pytest.mark.parametrize(
+    ("flow", "name", "run"),
+    [
+        ("employee_directory", "sync", "scheduled__2"),
+        ("invoice_extraction", "extract", "scheduled__2"),
+        ("invoice_extraction", "extract", "manual__2"),
+    ],
+)
+def test_other_loads_of_its_run_leave_the_alarm_of_a_killed_task_open(
+    connection: Connection, flow: str, name: str, run: str, killed: str
+) -> None:
+    """One entity takes too much memory; another entity of the same run completes later."""
+    first, last = NOW.date() - 35 * HOUR * 24, NOW.date()
+    days: dict[str, Any] = {"window_start": first, "window_end": last} if name == "extract" else {}
+
+    def load(hours: float, id_entity: int, of: str = run, **given: Any) -> None:
+        identity = {"flow": flow, "step": name, "id_entity": id_entity, "dag_run_id": of}
+        step(connection, hours, **(identity | days | given))
+
+    load(1, 1, "scheduled__1")
+    load(1, 2, "scheduled__1")
+    if name == "extract":
+        units = [{"id_entity": n, "windows": [f"{first}/{last}"], "accepts": None} for n in (1, 2)]
+        step(connection, 0.3, flow=flow, dag_run_id=run, step="plan", details={"units": units})
+    if killed == "in its step":
+        load(0.2, 2, state="running", finished_at=None)
+    alarms.raise_(connection, "failed", flow, detail="…", flow=flow, dag_run_id=run)
+    load(-0.1, 1)
+    assert [alarm.code for alarm in look(connection)] == ["failed"]
+    load(-0.2, 2)  # the cleared task
+    assert look(connection) == []
+
+
 def test_a_target_that_is_switched_off_ends_its_alarm(connection: Connection) -> None:
     step(connection, 3)
     look(connection)
