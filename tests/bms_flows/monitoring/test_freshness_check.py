@@ -249,8 +249,8 @@ def test_other_loads_of_its_run_leave_the_alarm_of_a_killed_task_open(
     days: dict[str, Any] = {"window_start": first, "window_end": last} if name == "extract" else {}
 
     def load(hours: float, id_entity: int, of: str = run, **given: Any) -> None:
-        identity = {"flow": flow, "step": name, "id_entity": id_entity, "dag_run_id": of}
-        step(connection, hours, **(identity | days | given))
+        given |= {"flow": flow, "step": name, "id_entity": id_entity, "dag_run_id": of, **days}
+        step(connection, hours, **given)
 
     load(1, 1, "scheduled__1")
     load(1, 2, "scheduled__1")
