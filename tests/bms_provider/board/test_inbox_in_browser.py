@@ -202,6 +202,12 @@ def test_lines_are_decided_together_and_the_page_follows(
     picture(page, f"drop-2-decisions-{label}")
     page.get_by_role("button", name="Créer les lignes choisies").click()
     expect(page.get_by_role("status")).to_contain_text("Décision envoyée")
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("update bms.creation set state = 'created', remote_id = id where line = 14")
+        )
+    expect(page.get_by_role("progressbar")).to_have_attribute("value", "13")
+    expect(page.get_by_role("status")).to_contain_text("Décision envoyée")
     page.get_by_role("button", name="C'est la fiche 0a-15").click()
     expect(page.get_by_role("status")).to_contain_text("Décision envoyée")
     assert decided == [

@@ -21,11 +21,15 @@ const post = async (address, body, headers = {}) => {
 };
 const postJson = (address, content) => post(address, JSON.stringify(content), { "Content-Type": "application/json" });
 
-// Replace the content with the server's current one.
+// Replace the content with the server's current one, but neither a message to the user nor the lines that they choose.
+const choosing = () => document.querySelector("main input:checked");
 const refresh = async () => {
   const answer = await fetch(location.href);
   if (!answer.ok) return location.reload();
   const found = new DOMParser().parseFromString(await answer.text(), "text/html");
+  if (choosing()) return;
+  const said = document.querySelector(".status")?.textContent ?? "";
+  for (const each of found.querySelectorAll(".status")) each.textContent = said;
   for (const each of ["header", "main"]) {
     const [old, now] = [document.querySelector(each), found.querySelector(each)];
     if (old.innerHTML !== now.innerHTML) old.replaceWith(now);
@@ -72,7 +76,7 @@ const decide = async (decision, lines) => {
 let followUntil = 0;
 setInterval(() => {
   const follows = page()?.dataset.follow !== undefined || Date.now() < followUntil;
-  if (follows && !document.hidden && !document.querySelector("main input:checked")) refresh();
+  if (follows && !document.hidden && !choosing()) refresh();
 }, 3000);
 
 addEventListener("change", ({ target }) => {

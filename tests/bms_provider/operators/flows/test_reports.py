@@ -1,9 +1,10 @@
 """Tasks of invoice_report, called with an Airflow context: waiting, skipping, mail."""
 
 from contextlib import AbstractContextManager
-from datetime import date, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
@@ -55,9 +56,10 @@ def test_a_run_by_a_load_waits_for_its_units_and_reports_a_load_once(warehouse: 
 
 def test_a_run_takes_its_day_and_language_from_its_params(warehouse: Engine) -> None:
     load(warehouse, LOAD)
-    with run(language="EN", as_of=date.today().isoformat()):  # noqa: DTZ011 - close enough to Paris
+    today = datetime.now(ZoneInfo("Europe/Paris")).date()
+    with run(language="EN", as_of=today.isoformat()):
         assert done(BmsInvoiceReportOperator)["workbook"].startswith("invoice-report-")
-    before = date.today() - timedelta(days=9)  # noqa: DTZ011
+    before = today - timedelta(days=9)
     with run(as_of=before.isoformat()), pytest.raises(DayNotKnown, match=f"known on {before}"):
         done(BmsInvoiceReportOperator)
 
