@@ -1,4 +1,4 @@
-"""Creates new consultants in the CRM from a dropped file, each at most once.
+"""Creates consultants in the CRM from a dropped file, each at most once.
 
 One run handles one file:
 

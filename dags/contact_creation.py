@@ -1,4 +1,4 @@
-"""Creates new contacts in the CRM from a dropped file, each at most once.
+"""Creates contacts in the CRM from a dropped file, each at most once.
 
 One run handles one file:
 

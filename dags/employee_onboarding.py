@@ -1,4 +1,4 @@
-"""Creates new employees from a dropped file, each at most once.
+"""Creates employees from a dropped file, each at most once.
 
 One run handles one file:
 

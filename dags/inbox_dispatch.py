@@ -1,4 +1,4 @@
-"""Starts one run for each file that is dropped into an inbox.
+"""Starts a run for each dropped file.
 
 A trigger watches the inboxes and starts this DAG when files arrive. The DAG claims every settled file
 (unchanged between two checks, last line complete), records it in `bms.dropped_file`, and starts the DAG that

@@ -159,10 +159,12 @@ def cells() -> Iterator[tuple[object, ...]]:
 
 def main() -> None:
     """Print the table."""
-    heading("What a hostile file costs", "Files as large as the limits let through. ")
+    heading(
+        "What a hostile file costs",
+        "Files as large as the limits let through, each read in a process that also writes its plan and rejected rows. ",
+    )
     head = "File", "Outcome", "MB", "s of a core", "MB of memory", "MB of the largest report file"
     show(head, cells(), texts=2)
-    print("Each file is read in a separate process, which also writes its plan and rejected rows.")
 
 
 if __name__ == "__main__":

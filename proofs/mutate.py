@@ -12,17 +12,14 @@ mutmut mutates functions and methods; it leaves out constants, properties and co
 import argparse
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
@@ -176,7 +173,8 @@ def page(results: dict[str, Result]) -> str:
         f"Measured by `{COMMAND}` at commit {latest.commit} on {latest.measured}, or at the commit of a row.",
         "",
         "Changes one expression of a decision module at a time (mutmut) and runs the module's tests.",
-        f"Goal: {GOAL:.0f} % killed, and a reason for every survivor. Not mutated: constants, properties, context managers.",
+        f"Goal: {GOAL:.0f} % killed, and a reason for every survivor, in [mutation.toml](../mutation.toml). Not mutated: constants,",
+        "properties, context managers.",
         "",
         "| Module | Mutants | Killed | Score | Commit |",
         "|---|--:|--:|--:|---|",
@@ -185,34 +183,7 @@ def page(results: dict[str, Result]) -> str:
         f"| `{each.file}` | {each.total} | {each.killed} | {each.score:.1f} % | {each.commit} |"
         for _, each in known
     ]
-    lines += ["", "| Survivor | Change | Why no test notices |", "|---|---|---|"]
-    for module, found in known:
-        for each, count in sorted(Counter(found.survivors).items()):
-            times = f" ({count} times)" if count > 1 else ""
-            because = module.explained.get(each, "**not explained**")
-            before, after = map(code, change(each.before, each.after))
-            name = f"`{Path(module.file).stem}.{each.function}`{times}"
-            lines.append(f"| {name} | {before} → {after} | {because} |")
     return "\n".join(lines) + "\n"
-
-
-def change(before: str, after: str) -> tuple[str, str]:
-    """Return what differs between two lines, in whole words; `mutation.json` has the lines."""
-    one, other = (re.findall(r'"[^"]*"|\w+|[<>=!]+|\s|.', line) for line in (before, after))
-    start = alike(one, other)
-    end = alike(one[start:][::-1], other[start:][::-1])
-    return "".join(one[start : len(one) - end]), "".join(other[start : len(other) - end])
-
-
-def alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return how many words both begin with."""
-    return next((n for n, (a, b) in enumerate(zip_longest(one, other)) if a != b), len(one))
-
-
-def code(text: str) -> str:
-    """Return code as a part of a table's cell."""
-    shown = text.replace("|", "\\|").replace("\n", " ")
-    return f"`{shown}`" if shown.strip() else "nothing"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

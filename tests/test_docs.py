@@ -101,7 +101,7 @@ def test_pages_stay_short() -> None:
 
 
 def test_generated_pages_and_results_stay_short() -> None:
-    assert sum(counts(page)[1] for page in pages()) <= 16_150
+    assert sum(counts(page)[1] for page in pages()) <= 15_000
 
 
 def test_unpause_commands_start_only_our_dags() -> None:

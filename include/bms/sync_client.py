@@ -36,8 +36,9 @@ class SyncClient(SyncOperations):
     The end of the `with` block, `close()` or garbage collection closes the connections.
 
     Lists raise `InvalidRecords` for a row without a usable key or amount. `list_contacts` and
-    `list_consultants` yield records while further pages are read; `contact_pages` and
-    `consultant_pages` yield the pages, with the fields that the interface does not name (`extra`).
+    `list_consultants` yield records while further pages are read; with the same
+    arguments, `contact_pages` and `consultant_pages` yield the pages, with the fields that the
+    interface does not name (`extra`).
     """
 
     def __init__(self, client: Client) -> None:
@@ -65,7 +66,7 @@ class SyncClient(SyncOperations):
         return f"Sync{self._client!r}"
 
     def close(self) -> None:
-        """Cancel requests in flight, close every connection and end the thread."""
+        """Cancel requests in flight and close every connection."""
         self._closing()
 
     def access(self) -> Access:

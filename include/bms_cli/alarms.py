@@ -33,9 +33,9 @@ def ack(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Acknowledge an open alarm: nothing is sent about it until then; the board shows who and why.
+    """Acknowledge an open alarm: nothing is sent about it until --until; the board shows who and why.
 
-    If the alarm is still open at the end, it is sent again. Exits with 3 if no open alarm has this number.
+    If it is still open then, it is sent again. Exits with 3 if no open alarm has this number.
     """
     from bms_flows.monitoring import alarms
     from bms_flows.runtime.notice import Links

@@ -47,11 +47,13 @@ def write_files(folder: Path) -> list[Path]:
 def dags(
     write: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Write a file for each DAG to this folder."),
+        typer.Option(
+            metavar="FOLDER", help="Folder of a DAG bundle, to write a file for each DAG."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the DAGs, or write their files to a folder of a DAG bundle.
+    """List the DAGs, or write their files.
 
     Each file only imports its DAG, so an upgrade needs no new files. Exits with 1 and writes nothing if the folder has files of these names with other content.
     """

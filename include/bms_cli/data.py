@@ -84,7 +84,7 @@ def erase(
     for_good: Annotated[bool, typer.Option("--for-good", help="Erase the found data.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Find the data of one record in warehouse and files, and erase it with --for-good.
+    """Find the data of one record in warehouse and files, or erase it.
 
     Delete the record in the service first; otherwise the next sync stores it again. Exits with 1 if a
     sync of the resource runs, and with 3 if nothing was found.
@@ -133,7 +133,7 @@ def service(
         tuple[str, str] | None,
         typer.Option(
             metavar="BASE_URL APPLICATION_ID",
-            help="Confirm that this service fills the warehouse from now on.",
+            help="Confirm that this service fills the warehouse.",
         ),
     ] = None,
     as_json: Json = False,

@@ -86,7 +86,7 @@ class OnboardingSettings(FlowSettings):
     lease_s: Constant[float] = 60
     """Seconds until a worker's lease on a row expires unless the worker renews it."""
     create_stopped_by: Statuses = "403,404,405"
-    """HTTP statuses that concern all creates, not one row, and therefore stop the sending; or `none`."""
+    """HTTP statuses that concern all creates and therefore stop the sending, or `none`."""
     create_concurrency: Constant[int] = 8
     """Maximum number of concurrent creates in one task."""
     chunk_rows: Constant[int] = 500
@@ -95,17 +95,17 @@ class OnboardingSettings(FlowSettings):
     """Country (ISO code) of phone numbers without a prefix."""
 
     rules: str = ""
-    """File that replaces [rules.toml](../../include/bms_flows/onboarding/planning/rules.toml): required fields, codes and ranges of a dropped row, and the figures of a plan that always require approval."""
+    """File that replaces [rules.toml](../../include/bms_flows/onboarding/planning/rules.toml): required fields, codes, ranges, and the figures of a plan that always require approval."""
     inbox_formats: Mapping[Inbox, DeclaredFormat] = field(default_factory=dict)
     """Formats of an inbox's files, `{"employees": {"dates": "dmy", "decimals": ","}}` (dates: `dmy`, `mdy` or `ymd`, default `dmy`; decimals: `,` or `.`, by default determined from each column's cells)."""
     inbox_notices: Mapping[Inbox, str] = field(default_factory=dict)
-    """Recipient of the notification when a drop ends, `{"employees": "rh@example.com"}`: a mail address (needs the connection `bms_mail`), or the id of a connection of type `http`."""
+    """Recipient of the notification when a drop ends, `{"employees": "rh@example.com"}`: a mail address (needs the connection `bms_mail`), or a connection of type `http`."""
     inbox_languages: Mapping[Inbox, Language] = field(default_factory=dict)
-    """Language of an inbox's approval requests, notifications, pages of drops, and `_hint` in reports, `{"contacts": "EN"}`; by default `BMS_LANGUAGE`."""
+    """Language of an inbox's approval requests, notifications, pages and `_hint`, `{"contacts": "EN"}`; by default `BMS_LANGUAGE`."""
     approvers: Mapping[Inbox, UserIds] = field(default_factory=dict)
-    """Ids of the Airflow users who may answer an inbox's approval requests, `{"employees": ["marie", "paul"]}`; with the FAB auth manager, the numbers that `airflow users list` shows, `{"employees": ["3", "7"]}`. By default every user who may edit the DAG."""
+    """Ids of the Airflow users who may answer an inbox's approval requests, `{"employees": ["marie", "paul"]}`; with the FAB auth manager the numbers, `["3", "7"]`, of `airflow users list`. By default every user who may edit the DAG."""
     four_eyes: Mapping[Inbox, bool] = field(default_factory=dict)
-    """Whether an answer of the user who submitted a drop on the board, or triggered its run, is void, `{"employees": true}`; by default where `BMS_APPROVERS` names more than one user."""
+    """Whether an answer is void if its user submitted the drop on the board or triggered its run, `{"employees": true}`; by default where `BMS_APPROVERS` names more than one user."""
     approval_notices: Mapping[Inbox, str] = field(default_factory=dict)
     """Recipient of an inbox's approval requests and reminders, as in `BMS_INBOX_NOTICES`; by default the recipients of alarms."""
 

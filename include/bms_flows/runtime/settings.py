@@ -92,7 +92,7 @@ class FlowSettings:
     lookback_days: Count = 35
     """Days before the last requested day that every run reads again."""
     lookback_budget: Count = 120
-    """Maximum number of older days that a run reads because they were never read, have findings or have open invoices."""
+    """Maximum number of older days that a run reads: never read, with findings or with open invoices."""
     lookback_rotation: Count = 90
     """Number of runs within which every older day is read again."""
     lookback_gap: Constant[int] = 2
@@ -104,7 +104,7 @@ class FlowSettings:
     keep_raw_days: Count = 1100
     """Retention in days of raw invoice responses; `bms rebuild` needs them."""
     keep_people_days: Count = 100
-    """Retention in days of files with personal data: dropped files, raw responses about contacts, consultants and employees, files below `operators/`; also of creation bodies, if below 30."""
+    """Retention in days of files with personal data: dropped files, responses about contacts, consultants and employees, files below `operators/`; also of creation bodies, if below 30."""
     keep_reports_days: Count = 400
     """Retention in days of reports; those of drops contain personal data."""
     invoice_range_date: Literal["invoice_date", "created_on", "due_date", "sent_on"] = (
@@ -128,9 +128,9 @@ class FlowSettings:
     fresh_hours: Mapping[FlowId, Positive | Literal["off"]] = field(default_factory=dict)
     """Freshness targets by DAG id: maximum hours since the last complete load, or `off`."""
     fresh_by: Mapping[FlowId, TimeOfDay] = field(default_factory=dict)
-    """Deadlines by DAG id, `{"invoice_extraction": "07:30"}`: on working days, the time by which a complete load has the working day before. By default none."""
+    """Deadlines by DAG id, `{"invoice_extraction": "07:30"}`: on working days, the time by which a complete load has the working day before."""
     airflow_url: str = "http://localhost:8080"
-    """Airflow's public address for links in messages; Airflow's own `[api] base_url` takes precedence."""
+    """Airflow's public address for links in messages; Airflow's `[api] base_url` takes precedence."""
     runbook_url: str = ""
     """Your own runbook for links in messages; the code is appended as the anchor. Empty: the board's page."""
     notice_to: str = ""

@@ -49,19 +49,13 @@ log = logging.getLogger(__name__)
 class BmsHook(BaseHook):
     """Connect to the Business Management Service.
 
-    In a task::
+    In a task (in an ``async def`` task ``async with`` and `aclient`)::
 
         with BmsHook().get_conn() as client:
             for contact in client.list_contacts(filter="ACTIVE"):
                 ...
 
-    In an ``async def`` task::
-
-        async with BmsHook().aclient() as client:
-            invoices = await client.list_client_invoices(...)
-
-    :param bms_conn_id: connection of type ``bms``: host is the base URL with scheme and any path
-        prefix, login the client id, password the secret. The form describes the extras.
+    :param bms_conn_id: connection of type ``bms``.
     """
 
     conn_name_attr = "bms_conn_id"
@@ -106,10 +100,7 @@ class BmsHook(BaseHook):
         return entity_list(self.extras.get("entities"))
 
     def entities_or(self, named: list[int] | None) -> list[int]:
-        """Return the entities that a run names, else the connection's; raise `BadConnection` for none.
-
-        A run without entities would read nothing and succeed.
-        """
+        """Return the entities that a run names, else the connection's; raise `BadConnection` for none."""
         entities = named or self.entities
         if not entities:
             raise BadConnection(

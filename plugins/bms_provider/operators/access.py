@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 class BmsCheckAccessOperator(BmsOperator):
     """Request a token and return what it allows (POST /v1/token).
 
-    As the first task of a DAG, it reports wrong credentials and missing scopes once, before any work.
+    As the first task of a DAG, it reports wrong credentials and missing scopes once.
 
     :param requires: names of operations that the token must allow, for example ``["list_contacts"]``.
         If a scope is missing, the task fails with `MissingScope`, without a retry.

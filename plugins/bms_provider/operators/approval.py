@@ -20,15 +20,14 @@ NO_ANSWER = "no answer in time"
 
 
 class BmsApprovePlanOperator(HITLOperator):
-    """Request approval for a plan if its proposal requires it; otherwise return at once.
+    """Request approval for a plan if its proposal requires it.
 
     The task occupies no worker while it waits. After a rejection or an expired request the run continues.
 
     :param proposal: return value of a planning task (templated): ``drop``, ``plan``, ``ask`` and, if
-        approval is needed, ``question`` with ``subject``, ``body``, ``options`` (the words for approve and
-        reject), ``users`` (ids of those who may answer; empty: all who may edit the DAG) and ``excluded``
-        (ids and names of those whose answer is void). Subject and body hold no personal data: all who may
-        view the DAG can read them.
+        approval is needed, ``question`` with ``subject`` and ``body`` (no personal data: all who may view
+        the DAG read them), ``options`` (the words for approve and reject), ``users`` (ids of those who may
+        answer; empty: all who may edit the DAG) and ``excluded`` (users whose answer is void).
     :param response_timeout: time to answer; then the plan is rejected.
     :return: to XCom: ``plan``, ``approved`` (None if no approval was required) and ``who``.
     """

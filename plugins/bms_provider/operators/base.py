@@ -45,8 +45,7 @@ class BmsOperator(BaseAsyncOperator):
     """Call one operation of the service.
 
     A task has at most as many requests in flight as the connection's ``concurrency``, with
-    ``pool="bms_service"`` also at most ``pool_slots``. Create the pool first: Airflow never starts tasks
-    of a missing pool.
+    ``pool="bms_service"`` also at most ``pool_slots``.
 
     :param bms_conn_id: connection of type ``bms`` (templated).
     :param retry_policy: by default, temporary errors are retried up to ``retries`` times.
@@ -131,15 +130,13 @@ class BmsOperator(BaseAsyncOperator):
 class BmsReadingOperator(BmsOperator):
     """Base of the operators that read: rows go to a file, or selected fields to XCom.
 
-    :param path: file below ``BMS_DATA_ROOT`` (templated), compressed if its name ends in ``.gz``. On
-        a local disk, only its owner may read it.
-    :param output: ``"file"`` writes every field to the file and returns its manifest; read it with
-        ``bms_provider.files.read_df`` or ``read_rows``. ``"xcom"`` returns the selected fields.
+    :param path: file below ``BMS_DATA_ROOT`` (templated), compressed if its name ends in ``.gz``.
+    :param output: ``"file"`` writes every field to the file, which ``bms_provider.files.read_df`` and
+        ``read_rows`` read, and returns its manifest. ``"xcom"`` returns the selected fields.
     :param fields: for ``output="xcom"``: a list of names returns dictionaries, a single name bare
-        values, ready for ``expand()``. Only identifiers and fields without personal data (`public` in
-        `bms.records`) are accepted. Amounts are text, with their exact digits.
+        values, ready for ``expand()``. Accepts only identifiers and fields without personal data
+        (`public` in `bms.records`). Amounts are text, with their exact digits.
     :param max_xcom_bytes: for ``output="xcom"``: the task fails if the JSON is longer.
-    :return: to XCom: the manifest of the file, or the selected fields of each record.
     """
 
     template_fields: Sequence[str] = (*BmsOperator.template_fields, "path")

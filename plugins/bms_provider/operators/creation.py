@@ -46,20 +46,18 @@ Body: TypeAlias = Mapping[str, Any] | Callable[["Context"], Mapping[str, Any]] |
 class BmsCreateOperator(BmsOperator):
     """Create a record, at most once.
 
-    Airflow stores rendered template fields as plain text and shows them. Therefore ``body``, which is
-    personal data, is no template field: the operator evaluates it while the task runs.
+    ``body`` is personal data, and Airflow shows rendered template fields. So it is none: the operator
+    evaluates it while the task runs.
 
-    ``retries`` is 0 unless it is an argument of the operator (or of its ``partial``); those of
-    ``default_args`` do not apply. Only an error after which the service has certainly created nothing is
-    retried. Every other error fails the task for good (`AirflowFailException`): look for the record in
-    the service before you clear the task.
+    ``retries`` is 0 unless it is an argument of the operator (or of its ``partial``); ``default_args`` do
+    not apply. Only an error after which the service has certainly created nothing is retried. Any other
+    fails the task for good (`AirflowFailException`): look for the record before you clear the task.
 
     :param body: a callable, which receives Airflow's context and returns the body; or a dictionary,
         whose Jinja templates are rendered during ``execute``, unless the operator is mapped; or an
         ``XComArg``, only for a body without personal data, or with your own XCom backend. `partial()`
         takes only a callable, `expand()` only an ``XComArg``: Airflow stores mapped arguments.
     :param body_path: alternative to ``body``: JSON file below ``BMS_DATA_ROOT`` (templated).
-    :return: to XCom: the ids of the created record.
     """
 
     template_fields: Sequence[str] = (*BmsOperator.template_fields, "body_path")

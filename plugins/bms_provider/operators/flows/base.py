@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class BmsFlowOperator(BmsOperator):
     """Base of the operators that run a step of a flow, with the service, the warehouse and the files below ``BMS_DATA_ROOT``.
 
-    An argument that is None takes the run's param of the name in parentheses, if the DAG has it.
+    An argument that is None takes the run's param, of the name in parentheses, if the DAG has it.
 
     :param warehouse_conn_id: connection of type ``postgres`` with the warehouse (templated).
     """

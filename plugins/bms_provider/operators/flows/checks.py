@@ -170,9 +170,9 @@ class BmsWatchFreshnessOperator(BmsFlowOperator):
 
 
 class BmsWatchPoolOperator(BmsFlowOperator):
-    """Check whether tasks wait for slots of the service's pool that never become free.
+    """Check whether tasks wait in vain for slots of the service's pool.
 
-    :return: to XCom: whether they do.
+    :return: to XCom: the result.
     """
 
     def execute(self, context: Context) -> bool:

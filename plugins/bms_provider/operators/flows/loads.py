@@ -48,7 +48,7 @@ class BmsLoadOperator(BmsFlowOperator):
 
 
 class BmsPlanInvoicesOperator(BmsFlowOperator):
-    """Plan which days of client invoices to load; `BmsLoadClientInvoicesOperator` loads each unit.
+    """Plan which days of client invoices to load.
 
     Days: ``first_day`` to ``last_day``, else the run's data interval, else yesterday. Without a first
     day, and not in a backfill, also the earlier days that are due.
@@ -59,7 +59,7 @@ class BmsPlanInvoicesOperator(BmsFlowOperator):
     :param lookback_days: recent days to read again (``lookback_days``, templated); default:
         ``BMS_LOOKBACK_DAYS``.
     :param publish_held: publish held days instead of reading (``accept_suspect``, templated).
-    :return: to XCom: the positions of the units, to map the loading operator over.
+    :return: to XCom: the positions of the units, to map `BmsLoadClientInvoicesOperator` over.
     """
 
     template_fields: Sequence[str] = (
@@ -108,7 +108,7 @@ class BmsLoadClientInvoicesOperator(BmsLoadOperator):
     Holds implausible days for review and publishes the others. The task is rescheduled while another
     run loads the same days.
 
-    :param position: position of the unit in the run's plan (templated), from `BmsPlanInvoicesOperator`.
+    :param position: position of the unit in the run's plan (templated).
     :param language: language of the code labels, ``EN`` or ``FR`` (``language``, templated); default:
         ``BMS_LANGUAGE``.
     :return: to XCom: the manifest of the load.
@@ -172,14 +172,14 @@ class BmsListEntitiesOperator(BmsFlowOperator):
 class BmsSyncOperator(BmsLoadOperator):
     """Mirror a list of the service into the table of its resource, with every change as a version.
 
-    Reads the list and the details of new and changed rows, and marks missing rows as deleted. The task
-    is rescheduled while another run loads the same list.
+    Also reads details, and marks missing rows as deleted. The task is rescheduled while another run loads
+    the same list.
 
     :param resource: ``contact``, ``consultant``, ``employee``, or another mirrored resource.
     :param id_entity: the entity, for a resource with a list per entity (templated).
     :param entities: all entities of the run, for such a resource (``entities``, templated).
-    :param query: parameters that restrict the list, for example ``{"filter": "ACTIVE"}`` (params of the
-        same names, templated); other rows stay unchanged.
+    :param query: parameters that restrict the list, for example ``{"filter": "ACTIVE"}`` (templated);
+        default: the params of the same names.
     :param details: ``off``, ``directory`` or ``full``; default: the param ``details`` or
         ``<resource>_details``, then ``BMS_<RESOURCE>_DETAILS`` (templated).
     :param full: read all details again (``full``, templated).

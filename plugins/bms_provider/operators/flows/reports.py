@@ -22,7 +22,7 @@ class BmsInvoiceReportOperator(BmsFlowOperator):
 
     :param as_of: last day that the report knows (``as_of``, templated); default: everything until now.
     :param language: ``EN`` or ``FR`` (``language``, templated); default: ``BMS_LANGUAGE``.
-    :return: to XCom: the manifest of the report, with its folder and the name of its workbook.
+    :return: to XCom: the manifest, with the folder of the report and the name of its workbook.
     """
 
     template_fields: Sequence[str] = (*BmsFlowOperator.template_fields, "as_of", "language")
@@ -59,7 +59,7 @@ class BmsInvoiceReportOperator(BmsFlowOperator):
 class BmsMailReportOperator(BmsFlowOperator):
     """Mail the workbook of an invoice report to ``BMS_REPORT_TO``; skipped if it names no address.
 
-    :param report: the manifest of the report (templated), from `BmsInvoiceReportOperator`.
+    :param report: return value of `BmsInvoiceReportOperator` (templated).
     """
 
     template_fields: Sequence[str] = (*BmsFlowOperator.template_fields, "report")
