@@ -46,14 +46,17 @@ def describe(held: list[HeldLoad]) -> str:
 
 def unrepaired(
     connection: Connection, flow: str, dag_run_id: str | None, since: datetime, lookback_days: int
-) -> bool:
-    """Return whether a step of a run failed or did not end, or any step since failed, that no later step repaired.
+) -> datetime | None:
+    """Return the time of the first failure of a run, or of any run since, that no later step repaired.
 
-    A later step repairs a step of the same entity if it covers its days. Days at most `lookback_days`
-    earlier count as covered: the next runs read them again.
+    A step that did not end counts as failed. A later step repairs a step of the same entity if it covers
+    its days. Days at most `lookback_days` earlier count as covered: the next runs read them again.
     """
     given: dict[str, Any] = {"flow": flow, "run": dag_run_id, "since": since}
-    return bool(connection.scalar(_UNREPAIRED, {**given, "lookback_days": lookback_days}))
+    found: datetime | None = connection.scalar(
+        _UNREPAIRED, {**given, "lookback_days": lookback_days}
+    )
+    return found
 
 
 def _subject(id_entity: int | None) -> str:
@@ -78,24 +81,22 @@ where state = 'suspect' order by 1, 2
 # A task that was killed leaves its step running, or has not begun its planned unit.
 _UNREPAIRED = text("""
 with failed as (
-    select step, id_entity, id, window_start, window_end from bms.step_run
-    where flow = :flow and (state = 'failed' and (dag_run_id = :run or finished_at >= :since)
-        or state = 'running' and dag_run_id = :run)
+    select step, id_entity, id, window_start, window_end, coalesce(finished_at, started_at) as at from bms.step_run
+    where flow = :flow and state in ('failed', 'running')
+        and (dag_run_id = :run or coalesce(finished_at, started_at) >= :since)
     union all
     select 'extract', unit.id_entity, id, cast(split_part(windows[1], '/', 1) as date),
-        cast(split_part(windows[cardinality(windows)], '/', 2) as date)
+        cast(split_part(windows[cardinality(windows)], '/', 2) as date), started_at
     from bms.step_run, jsonb_to_recordset(details->'units') as unit(id_entity bigint, windows text[], accepts bigint)
     where flow = :flow and dag_run_id = :run and step = 'plan' and state = 'complete' and accepts is null
 )
-select exists (
-    select from failed
-    where not exists (
-        select from bms.step_run as later
-        where later.flow = :flow and later.step = failed.step and later.id > failed.id
-            and later.id_entity is not distinct from failed.id_entity
-            and later.state not in ('failed', 'running')
-            and coalesce(later.window_end >= failed.window_end
-                and later.window_start - failed.window_start <= :lookback_days, true)
-    )
+select min(at) from failed
+where not exists (
+    select from bms.step_run as later
+    where later.flow = :flow and later.step = failed.step and later.id > failed.id
+        and later.id_entity is not distinct from failed.id_entity
+        and later.state not in ('failed', 'running')
+        and coalesce(later.window_end >= failed.window_end
+            and later.window_start - failed.window_start <= :lookback_days, true)
 )
 """)

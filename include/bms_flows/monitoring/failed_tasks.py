@@ -1,6 +1,8 @@
 """Alarms of failed tasks: one alarm per flow or drop, for any number of tasks."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
 
 from sqlalchemy import Connection, select
 
@@ -10,6 +12,8 @@ from bms_flows.monitoring.alarms import Extent
 from bms_flows.runtime.checks import LoadHeld
 from bms_flows.texts import ERRORS_OF_TASKS
 from bms_warehouse.tables import step_run
+
+NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,11 @@ class FailedTask:
 
 
 def raise_alarm(connection: Connection, task: FailedTask) -> None:
-    """Raise the alarm of a failed task in the caller's transaction."""
+    """Raise the alarm of a failed task in the caller's transaction.
+
+    It begins with the first failure of the run, so that it stays open until this failure is repaired,
+    whatever other cause the alarm gets.
+    """
     flow = FLOWS[task.flow]
     held = causes.held_loads(connection, flow) if task.error == LoadHeld.__name__ else []
     alarms.raise_(
@@ -34,6 +42,7 @@ def raise_alarm(connection: Connection, task: FailedTask) -> None:
         detail=causes.describe(held) if held else _describe(connection, task),
         flow=task.flow,
         dag_run_id=task.dag_run_id,
+        since=causes.unrepaired(connection, task.flow, task.dag_run_id, NEVER, 0),
         extent=causes.extent(held) if held else Extent(ERRORS_OF_TASKS.keys() & {task.error}),
     )
 

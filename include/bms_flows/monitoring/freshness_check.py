@@ -28,7 +28,8 @@ def check_targets(
 
     def failed(alarm: Alarm) -> bool:
         run, since = alarm.dag_run_id, alarm.since
-        return causes.unrepaired(connection, str(alarm.flow), run, since, settings.lookback_days)
+        first = causes.unrepaired(connection, str(alarm.flow), run, since, settings.lookback_days)
+        return first is not None
 
     for flow, freshness in found.items():
         # A later night does not read the days of a held backfill.

@@ -232,6 +232,27 @@ def test_a_load_of_another_entity_leaves_the_alarm_of_a_killed_task_open(
     assert look(connection) == []
 
 
+@pytest.mark.parametrize("other", ["held", "failed"])
+def test_another_cause_does_not_replace_that_of_an_open_alarm(
+    connection: Connection, other: str
+) -> None:
+    """A backfill has failed; then a night is held, or fails, and is repaired."""
+    backfill = failed_backfill(connection)
+    night: dict[str, Any] = {"flow": "invoice_extraction", "step": "extract", "id_entity": 1}
+    days: dict[str, Any] = {"window_start": NOW.date() - 35 * HOUR * 24, "window_end": NOW.date()}
+    run = "scheduled__9"
+    state, error = ("suspect", "LoadHeld") if other == "held" else ("failed", "Timeout")
+    step(connection, -0.05, state, dag_run_id=run, **night, **days)
+    failed = FailedTask("invoice_extraction", run, "extract [0]", 4, error)
+    failed_tasks.raise_alarm(connection, failed)
+    look(connection)
+    step(connection, -0.1, dag_run_id=run, **night, **days)
+    [alarm] = look(connection)
+    assert (alarm.since, alarm.dag_run_id) == (NOW - 0.2 * HOUR, run)
+    step(connection, -0.2, **backfill)
+    assert look(connection) == []
+
+
 @pytest.mark.parametrize("killed", ["before its step", "in its step"])
 @pytest.mark.parametrize(
     ("flow", "name", "run"),
