@@ -20,6 +20,9 @@ from bms_warehouse.tables import client_invoice_lease as lease
 LIFE = timedelta(minutes=10)
 """Lifetime of a lease without renewal; then another run may take the days over."""
 
+ABANDONED = timedelta(hours=1)
+"""Time after its end from which a lease counts as that of a killed load: no request takes as long."""
+
 RENEWAL_S = 60.0
 """Minimum seconds between two renewals."""
 
@@ -85,6 +88,13 @@ def lease_days(engine: Engine, unit: Unit, *, step_run_id: int, task: str) -> It
         with engine.begin() as connection:
             held.name_session(connection)  # else a worker suspended here blocks the takeover
             connection.execute(delete(lease).where(lease.c.step_run_id == step_run_id))
+
+
+def end_abandoned(engine: Engine) -> None:
+    """Delete abandoned leases: the loads that held them can no longer publish."""
+    with engine.begin() as connection:
+        ended = clock(connection) - ABANDONED
+        connection.execute(delete(lease).where(lease.c.expires_at < ended))
 
 
 def _take(engine: Engine, unit: Unit, step_run_id: int, task: str) -> None:

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Engine, text
 
+from bms_flows.invoices import leases
 from bms_flows.runtime.windows import DAY
 from bms_warehouse.database import clock
 from bms_warehouse.locks import Busy
@@ -35,8 +36,8 @@ class Moment:
 def moment(connection: Connection, as_of: date | None, zone: ZoneInfo) -> Moment:
     """Return the times of a report as of now, or of the end of a day; raise `DayNotKnown`.
 
-    A load publishes rows with the time of its read. The report therefore ends where the oldest running
-    load began, so that a later report as of the same time says the same.
+    A load publishes rows with the time of its read. The report therefore ends where the oldest load that
+    can still publish began, so that a later report as of the same time says the same.
     """
     now = clock(connection)
     today = now.astimezone(zone).date()
@@ -60,29 +61,31 @@ def moment(connection: Connection, as_of: date | None, zone: ZoneInfo) -> Moment
     return Moment(day, until, day < today, since)
 
 
-def nothing_new(connection: Connection) -> bool:
+def nothing_new(engine: Engine) -> bool:
     """Return whether a report has all published loads; raise `Busy` while the latest load has units left."""
-    left, known = connection.execute(_LOADS).one()
+    leases.end_abandoned(engine)
+    with engine.connect() as connection:
+        left, known = connection.execute(_LOADS).one()
     if left:
         raise Busy("the latest load of invoices has units left", retry_after=30)
     return bool(known)
 
 
-# A load that began over six hours ago and has not ended was killed.
 _TIMES = text("""
 select min(finished_at) filter (where step = 'extract' and state = 'complete'),
-    min(started_at) filter (where step = 'extract' and state = 'running'
-        and started_at > clock_timestamp() - interval '6 hours'),
+    min(started_at) filter (where state = 'running' and id in (select step_run_id from bms.client_invoice_lease)),
     max(cast(details->>'until' as timestamptz)) filter (where flow = 'invoice_report' and state = 'complete'
         and cast(details->>'until' as timestamptz) < :ends)
 from bms.step_run where flow in ('invoice_extraction', 'invoice_report')
 """)
 
+# A unit that a killed task left running holds no lease. A held load that was read again is not published.
 _LOADS = text("""
 select (
-    select jsonb_array_length(details->'units') - (
+    select jsonb_array_length(jsonb_path_query_array(details, '$.units[*] ? (!(@.accepts > 0))')) - (
         select count(distinct (id_entity, window_start)) from bms.step_run
-        where flow = plan.flow and dag_run_id = plan.dag_run_id and step = 'extract' and state <> 'running'
+        where flow = plan.flow and dag_run_id = plan.dag_run_id and step = 'extract'
+            and id not in (select step_run_id from bms.client_invoice_lease)
     ) from bms.step_run plan
     where flow = 'invoice_extraction' and step = 'plan' and state = 'complete'
         and started_at > clock_timestamp() - interval '6 hours' order by id desc limit 1

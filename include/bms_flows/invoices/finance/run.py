@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
+from bms_flows.invoices import leases
 from bms_flows.invoices.finance import figures, moments, workbook
 from bms_flows.runtime import manifest, step_log
 from bms_flows.runtime.context import FlowContext, recorded_step
@@ -22,6 +23,7 @@ def write_report(
     zone, texts = flow.settings.time_zone, {name: each[language] for name, each in REPORT.items()}
     snapshot = flow.warehouse.execution_options(isolation_level="REPEATABLE READ")
     with recorded_step(flow, step) as step_run_id:
+        leases.end_abandoned(flow.warehouse)
         with snapshot.connect() as connection:
             moment = moments.moment(connection, as_of, zone)
             tables = figures.read(connection, moment)

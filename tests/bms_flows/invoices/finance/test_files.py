@@ -16,6 +16,7 @@ from bms_flows.invoices.finance.run import write_report
 from bms_flows.runtime.settings import Language
 from bms_flows.runtime.step_log import Step
 from tests.bms_flows.invoices.listed import Company, invoice
+from tests.support.sql import execute, scalar
 
 DAY = date(2026, 3, 2)
 EVIL = '=HYPERLINK("http://evil.example";"Client")'
@@ -135,6 +136,31 @@ def test_the_views_have_the_figures_of_the_report(write: Write, company: Company
         ).all()
     new = {("new", "CHF", 12), ("new", "EUR", Decimal("120.1"))}
     assert {*map(tuple, bridge)} == new | {("closing", *each[1:]) for each in new}
+
+
+@pytest.mark.parametrize(
+    ("expired", "ends"), [("-10", "started"), ("59", "started"), ("61", "now")]
+)
+def test_a_report_ends_where_the_oldest_load_began_that_can_still_publish(
+    write: Write, company: Company, expired: str, ends: str
+) -> None:
+    """The load of a slow service takes seven hours; that of a killed worker never ends."""
+    statement = """
+        with load as (
+            insert into bms.step_run (flow, dag_run_id, step, id_entity, state, started_at)
+            values ('invoice_extraction', 'slow', 'extract', 1, 'running', now() - interval '7 hours') returning *
+        ) insert into bms.client_invoice_lease (id_entity, days, step_run_id, task, expires_at)
+        select 1, '[2020-01-01,2021-01-01)', id, 'task', now() - cast(:expired as interval) from load
+    """
+    warehouse, expired = company.warehouse, f"{expired} minutes"
+    execute(warehouse, "update bms.step_run set finished_at = now() - interval '8 hours'")
+    execute(warehouse, statement, expired=expired)
+    write("EN")
+    query = "select cast(details->>'until' as timestamptz) from bms.step_run where flow = 'invoice_report'"
+    started = scalar(
+        company.warehouse, "select started_at from bms.step_run where dag_run_id = 'slow'"
+    )
+    assert (scalar(company.warehouse, query) == started) is (ends == "started")
 
 
 @pytest.mark.prove

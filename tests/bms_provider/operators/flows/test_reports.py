@@ -54,6 +54,25 @@ def test_a_run_by_a_load_waits_for_its_units_and_reports_a_load_once(warehouse: 
         assert done(BmsInvoiceReportOperator)["until"] > report["until"]
 
 
+KILLED = """
+with load as (
+    insert into bms.step_run (flow, dag_run_id, step, id_entity, window_start, state, started_at)
+    values ('invoice_extraction', :run, 'extract', 2, current_date, 'running', now()) returning id
+) insert into bms.client_invoice_lease (id_entity, days, step_run_id, task, expires_at)
+select 2, daterange(current_date, current_date + 1), id, 'task', now() - interval '61 minutes' from load
+"""
+
+
+def test_a_run_by_a_load_waits_for_no_killed_task_and_no_held_load_that_was_read_again(
+    warehouse: Engine,
+) -> None:
+    load(warehouse, LOAD, KILLED)
+    with run("asset_triggered"):
+        done(BmsInvoiceReportOperator)
+        load(warehouse, LOAD.replace("[{}, {}]", '[{"accepts": null}, {"accepts": 7}]'))
+        done(BmsInvoiceReportOperator)
+
+
 def test_a_run_takes_its_day_and_language_from_its_params(warehouse: Engine) -> None:
     load(warehouse, LOAD)
     today = datetime.now(ZoneInfo("Europe/Paris")).date()
