@@ -132,11 +132,12 @@ class BmsReadingOperator(BmsOperator):
 
     :param path: file below ``BMS_DATA_ROOT`` (templated), compressed if its name ends in ``.gz``.
     :param output: ``"file"`` writes every field to the file, which ``bms_provider.files.read_df`` and
-        ``read_rows`` read, and returns its manifest. ``"xcom"`` returns the selected fields.
+        ``read_rows`` read; ``"xcom"`` returns selected fields.
     :param fields: for ``output="xcom"``: a list of names returns dictionaries, a single name bare
         values, ready for ``expand()``. Accepts only identifiers and fields without personal data
         (`public` in `bms.records`). Amounts are text, with their exact digits.
     :param max_xcom_bytes: for ``output="xcom"``: the task fails if the JSON is longer.
+    :return: to XCom: the manifest of the file, or the fields.
     """
 
     template_fields: Sequence[str] = (*BmsOperator.template_fields, "path")

@@ -58,6 +58,7 @@ class BmsCreateOperator(BmsOperator):
         ``XComArg``, only for a body without personal data, or with your own XCom backend. `partial()`
         takes only a callable, `expand()` only an ``XComArg``: Airflow stores mapped arguments.
     :param body_path: alternative to ``body``: JSON file below ``BMS_DATA_ROOT`` (templated).
+    :return: to XCom: the ids.
     """
 
     template_fields: Sequence[str] = (*BmsOperator.template_fields, "body_path")
