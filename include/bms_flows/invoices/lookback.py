@@ -21,6 +21,9 @@ LONGEST_GAP = 366
 MOVED_REACH = 31 * DAY
 """Assumed limit of a date change: this far from the old day, or ahead of today."""
 
+MOST_AGAIN = 366
+"""Days that a run has read and that it searches again for missing invoices, the latest."""
+
 
 @dataclass(frozen=True)
 class DayState:
@@ -143,8 +146,8 @@ def search_windows(
 
     A missing invoice was deleted or got another date, and the service can only be queried by day.
     The search covers the look-back, the next month, and at most `most` days (the latest) within a
-    month of each window. The days in `read` come second: an invoice may have got one of them after
-    its response.
+    month of each window. Of these, at most `MOST_AGAIN` days in `read` come second: an invoice may have
+    got one of them after its response.
     """
     if not missing:
         return [], []
@@ -156,7 +159,7 @@ def search_windows(
         if day not in recent
     }
     days = {*recent, *sorted(around.difference(read))[-most:]} - {*read}
-    again = {*recent, *around}.intersection(read)
+    again = sorted({*recent, *around}.intersection(read))[-MOST_AGAIN:]
     first, second = (
         join_windows((Window(day, day) for day in each), gap=0) for each in (days, again)
     )

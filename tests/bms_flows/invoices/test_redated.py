@@ -164,6 +164,9 @@ def test_the_days_asked_for_are_bounded_and_the_latest() -> None:
     split = [*Window(today - 35 * DAY, today + MOVED_REACH)]
     unread, _ = search_windows([recent], {*read, *split} - {split[1], split[3]}, **options)
     assert unread[1:] == [Window(split[1], split[1]), Window(split[3], split[3])]
+    decade = [Window(today - 3650 * DAY, today - 36 * DAY)]
+    _, again = search_windows(decade, {day for each in decade for day in each}, **options)
+    assert again == [Window(today - 401 * DAY, today - 36 * DAY)]
     year = [Window(today - n * DAY, today - n * DAY) for n in range(40, 365)]
     assert search_windows(year, {*tail}, **options) == (
         [Window(today - 155 * DAY, today - 36 * DAY), Window(today, today + MOVED_REACH)],
