@@ -11,6 +11,7 @@ from bms.endpoints import Endpoint
 from bms.errors import MalformedResponse
 from bms.field_values import LONGEST, UUID, field_value
 from bms.records import CreatedEmployee
+from bms.records.declaration import canonical_guid
 from bms.responses import CreatedId
 
 _CREATED_EMPLOYEE: Final = msgspec.structs.fields(CreatedEmployee)
@@ -33,7 +34,7 @@ def read_created_employee(endpoint: Endpoint, body: bytes) -> CreatedEmployee:
         "0-"
     ):  # no operation reads the employee of another text
         raise MalformedResponse(endpoint, "responded 2xx without a UUID as guid_employee")
-    return CreatedEmployee(guid_employee=guid.lower(), **values)
+    return CreatedEmployee(guid_employee=canonical_guid(guid), **values)
 
 
 def read_created_id(endpoint: Endpoint, name: str, body: bytes) -> CreatedId:

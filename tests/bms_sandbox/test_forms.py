@@ -26,6 +26,7 @@ EMPLOYEE = {
         ("padded", "4217", "4217 "),
         ("lower", "Zoé@X", "zoé@x"),
         ("upper", "Zoé@X", "ZOÉ@X"),
+        ("unhyphenated", "a-b-c", "abc"),
         ("without_zeros", "004217", "4217"),
         ("without_zeros", "000", "0"),
         ("zeros:8", "4217", "00004217"),

@@ -11,6 +11,7 @@ the interface does not show their formats. `bms.decoding` converts mistyped valu
 one interpretation.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -33,6 +34,9 @@ import msgspec
 Kind = Literal["integer", "boolean", "amount", "day", "timestamp", "text", "nested"]
 Privacy = Literal["public", "personal", "restricted"]
 
+_UNHYPHENATED: Final = re.compile(
+    "([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})"
+)
 Guid = Annotated[str, msgspec.Meta(min_length=1)]
 DateText = Annotated[str, msgspec.Meta(description="a date or timestamp")]
 """A date as text; unlike a code, it is never converted from a number."""
@@ -52,6 +56,13 @@ KINDS: Final[Mapping[type, Kind]] = {
     int: "integer",
     str: "text",
 }
+
+
+def canonical_guid(text: str) -> str:
+    """Return a GUID in lower case and, if it is a UUID, with hyphens: services may write one GUID differently."""
+    low = text.lower()
+    found = _UNHYPHENATED.fullmatch(low)
+    return "-".join(found.groups()) if found else low
 
 
 @dataclass(frozen=True)

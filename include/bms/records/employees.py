@@ -14,6 +14,7 @@ from bms.records.declaration import (
     Record,
     Text,
     Time,
+    canonical_guid,
     public,
     restricted,
 )
@@ -60,8 +61,8 @@ class EmployeeItem(Record, kw_only=True):
     validated_by: Annotated[Number, public("User who validated the record.")] = None
 
     def __post_init__(self) -> None:
-        """Write the GUID in lower case: capitals are the same GUID, and services may write both."""
-        self.guid_employee = self.guid_employee.lower()
+        """Write the GUID in one form, because services may write the same GUID in several."""
+        self.guid_employee = canonical_guid(self.guid_employee)
 
 
 class Employee(EmployeeItem, kw_only=True):
