@@ -55,6 +55,9 @@ class Ambiguous:
 
 Decision = Retry | Fail | Ambiguous
 
+SENT_ELSEWHERE: Final = frozenset({307, 308})
+"""Redirects that ask for the same request elsewhere, so it was not executed; after the others it may have been."""
+
 # Errors that leave the outcome of a create ambiguous. Any other 4xx is a refusal, and a refused
 # create was not executed: not shown by the interface, our assumption.
 AMBIGUOUS_REASONS: Final[dict[type[BmsError], str]] = {
@@ -91,8 +94,10 @@ def certainly_not_executed(error: BmsError, policy: Policy) -> bool:
     """Return whether a request that failed with `error` cannot have changed the service."""
     if isinstance(error, NoResponse):
         return not error.sent
-    return isinstance(error, Unauthorized) or (
-        isinstance(error, Throttled) and policy.create_refused_by_429
+    return (
+        isinstance(error, Unauthorized)
+        or (isinstance(error, Throttled) and policy.create_refused_by_429)
+        or (isinstance(error, Redirected) and error.status in SENT_ELSEWHERE)
     )
 
 

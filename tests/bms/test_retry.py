@@ -48,6 +48,7 @@ TIMEOUT = Timeout(E, "x", sent=True)
 MALFORMED = MalformedResponse(E, "x")
 TOO_LARGE = TooLarge(E, "x")
 REDIRECTED = Redirected(E, "x", status=302)
+SENT_ELSEWHERE = Redirected(E, "x", status=308)
 UNAUTHORIZED = Unauthorized(E, "x", status=401)
 FINAL = [
     MissingScope(E, "write:employee", []),
@@ -108,7 +109,7 @@ def test_a_create_that_may_have_been_executed_is_ambiguous(error: BmsError, reas
         assert decision(error, idempotent=False, attempt=attempt) == Ambiguous(reason)
 
 
-@pytest.mark.parametrize("error", FINAL, ids=name)
+@pytest.mark.parametrize("error", [*FINAL, SENT_ELSEWHERE], ids=name)
 def test_a_refused_create_is_neither_retried_nor_ambiguous(error: BmsError) -> None:
     assert decision(error, idempotent=False) == Fail()
 

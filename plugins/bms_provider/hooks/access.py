@@ -64,4 +64,6 @@ def remedy(error: BmsError) -> str:
     )
     if of_token and isinstance(error, errors.MalformedResponse):
         return f"The server may not be the service. Check {host} and its path."
+    if getattr(error, "reason", "") == "redirected":
+        return f"Set {host} to the address that the redirect names, then clear this task."
     return next((text for kind, text in remedies if isinstance(error, kind)), "")

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine
 
 from bms.client import Client
-from bms.errors import BmsError
+from bms.errors import AmbiguousWrite, BmsError, Redirected
 from bms.settings import ClientSettings
 from bms_flows.onboarding.reporting.report import RowOutcome
 from bms_flows.onboarding.resources.remote import ScopeUnlisted
@@ -242,6 +242,19 @@ def test_a_revoked_permission_stops_the_drop_until_it_is_restored(
     sandbox.set_dialect(scope_shape="array", granted_scopes=["read:employee", "write:employee"])
     assert ended(run(this)) == {"created": 3}
     assert set(made(sandbox).values()) == {1}
+
+
+@pytest.mark.parametrize(("status", "error"), [(308, Redirected), (302, AmbiguousWrite)])
+def test_a_redirected_create_stops_the_drop(
+    status: int, error: type[BmsError], sandbox: Sandbox, drop: Drop
+) -> None:
+    this = drop(csv(*(f"90000{n};Nom{n};Paul;2026-05-01;" for n in range(1, 4))))
+    sandbox.set_fault("read_only", "create_employee", status=status)
+    with pytest.raises(error, match="redirected"):
+        run(this)
+    assert sandbox.truth()["requests"]["create_employee"] == {str(status): 1}
+    sandbox.clear_faults()
+    assert ended(run(this, settle_s=0.2)) == {"created": 3}
 
 
 def test_the_same_file_again_creates_no_record(sandbox: Sandbox, drop: Drop) -> None:

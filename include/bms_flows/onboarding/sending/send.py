@@ -33,6 +33,9 @@ UNAVAILABLE: Final = frozenset({THROTTLED, 503})
 PAUSING: Final = UNAVAILABLE | {502, 504}
 """Statuses that pause the sending of other rows; gateways answer 502 and 504."""
 
+REDIRECTED: Final = "redirected"
+"""Reason of an ambiguous outcome that concerns all creates: the service has another address."""
+
 QUICK_S: Final = 1.0
 """Duration of a send below which workers commit intents ahead."""
 AHEAD: Final = 3
@@ -169,7 +172,7 @@ class RowSender:
                 throttled = error.status == THROTTLED
                 self.breaker.refused(permit, error.retry_after, throttled=throttled)
             await record(self._ambiguous_error(attempt, error))
-            return None
+            return error if error.reason == REDIRECTED else None
         own = isinstance(error, Refused) and error.endpoint == self.remote.create_endpoint
         if own and error.status not in self.settings.stopping:
             self.breaker.accepted(permit)
