@@ -15,6 +15,7 @@ from bms.settings import ClientSettings
 from bms_flows.onboarding.creation import Entered
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.reporting.report import RowOutcome
+from bms_flows.onboarding.resources.remote import ListIncomparable
 from bms_sandbox.serve import Sandbox
 from stack.processes import until
 from tests.bms_flows.onboarding.conftest import Drop
@@ -70,6 +71,16 @@ def test_a_response_without_a_readable_id_is_settled_by_the_list(
     outcomes = run(drop(TWO["contact"], "contact"), create_timeout_s=3)  # settles after that time
     assert ended(outcomes) == {"adopted": 2}
     assert made(sandbox) == 2
+
+
+def test_a_list_that_hides_addresses_creates_no_contact(sandbox: Sandbox, drop: Drop) -> None:
+    inserted(sandbox, email="alice@depot.example")
+    sandbox.set_dialect(shown_forms="list_contacts.email=absent")
+    with pytest.raises(
+        ListIncomparable, match=r"contacts \(ALL\): the list shows email of none of"
+    ):
+        run(drop(people("contact", ALICE), "contact"))
+    assert not made(sandbox)
 
 
 def test_a_contact_of_the_crm_is_found_by_its_address(sandbox: Sandbox, drop: Drop) -> None:
@@ -279,7 +290,9 @@ def test_a_returned_id_is_saved_before_its_record_is_read(
     resource: str, sandbox: Sandbox, drop: Drop
 ) -> None:
     """The read of each record outlasts the time limit of its create."""
-    sandbox.set_fault("latency", f"read_{resource}", seconds=2, count=2)
+    sandbox.fill(**{f"{resource}s": 0})
+    sandbox.insert(f"{resource}s", active=True)  # the planner reads its detail
+    sandbox.set_fault("latency", f"read_{resource}", seconds=2, count=2, after=1)
     this = drop(TWO[resource], resource)
     brisk = replace(this.settings, create_timeout_s=0.8, lease_s=4, settle_s=0.2)
     outcomes = onboard(replace(this, settings=brisk))

@@ -13,7 +13,7 @@ from bms.client import Client
 from bms.errors import AmbiguousWrite, BmsError, Redirected
 from bms.settings import ClientSettings
 from bms_flows.onboarding.reporting.report import RowOutcome
-from bms_flows.onboarding.resources.remote import ScopeUnlisted
+from bms_flows.onboarding.resources.remote import ListIncomparable, ScopeUnlisted
 from bms_flows.onboarding.sending.send import CreatesRefused
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.locks import Busy
@@ -187,7 +187,9 @@ def test_a_returned_guid_is_saved_before_the_rest_of_its_record_is_read(
     """The read that completes the response outlasts the time limit of its create."""
     sandbox.set_dialect(shown_forms="create_employee.id_employee=absent")
     sandbox.set_fault("list_lag", "create_employee", seconds=3600)
-    sandbox.set_fault("latency", "read_employee", seconds=1, count=1)
+    sandbox.fill(employees=0)
+    sandbox.insert("employees", id_entity=1)  # the planner reads its detail
+    sandbox.set_fault("latency", "read_employee", seconds=1, count=1, after=1)
     outcomes = run(drop(PEOPLE), create_timeout_s=0.5, lease_s=4, settle_s=0.2)
     assert ended(outcomes) == {"created": 2, "adopted": 1}
     assert outcomes[0].evidence.split()[0] == "returned_id"
@@ -408,6 +410,26 @@ def test_a_match_in_another_entity_goes_to_review(
     assert [fault.code for fault in outcome.faults] == [code]
     assert [candidate.guid for candidate in outcome.candidates] == [there["guid_employee"]]
     assert made(sandbox) == {}
+
+
+@pytest.mark.parametrize(
+    "dialect",
+    [
+        {"ignored_parameters": "list_employees.id_entity"},
+        {"shown_forms": "list_employees.payroll_number=absent"},
+        {"shown_forms": "list_employees.payroll_number=cut:2"},
+    ],
+)
+def test_a_list_that_its_details_contradict_creates_no_row(
+    dialect: dict[str, str], sandbox: Sandbox, drop: Drop
+) -> None:
+    """The list shows another entity, or hides or masks the number of an existing employee."""
+    sandbox.insert("employees", id_entity=2, payroll_number="900001")
+    sandbox.set_dialect(**dialect)
+    this = drop(csv("900001;Lefèvre;Aurélie;2026-05-01;").replace(b"\n1;", b"\n2;"))
+    with pytest.raises(ListIncomparable, match=r"employees of entity 2.*payroll_number of none of"):
+        run(this)
+    assert not made(sandbox)
 
 
 def test_a_404_for_an_entity_of_the_connection_creates_no_row(sandbox: Sandbox, drop: Drop) -> None:

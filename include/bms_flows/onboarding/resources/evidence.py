@@ -8,7 +8,7 @@ record with the row's name only is a possible match, because a service may store
 it was sent.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -139,6 +139,20 @@ def resolve(
     if possible:
         return Ambiguous(tuple(sorted(possible)), "similar_without_key")
     return NothingFound()
+
+
+def hidden_key(
+    details: Sequence[tuple[Mapping[tuple[str, ...], Collection[str]], ServiceRecord]],
+) -> Sequence[str]:
+    """Return the fields of a key that no listed record shows as its detail does; empty if there is none.
+
+    `details`: the key digests of each detail by the key's fields, and the record as listed.
+    """
+    for fields in dict.fromkeys(fields for keys, _ in details for fields in keys):
+        given = [(keys[fields], known) for keys, known in details if fields in keys]
+        if all({known.key, *known.other_digests}.isdisjoint(keys) for keys, known in given):
+            return fields
+    return ()
 
 
 def namesake(expected: ExpectedRecord, known: ServiceRecord) -> bool:

@@ -95,6 +95,14 @@ class Identity:
         """Return the digest of the natural key of `values`, None without a key."""
         return self._key(Comparable(values))
 
+    def keys_of(self, values: Mapping[str, Any]) -> dict[tuple[str, ...], Collection[str]]:
+        """Return the digests of each key of `values`, also in its loose form, by the key's fields."""
+        once, found = Comparable(values), dict[tuple[str, ...], Collection[str]]()
+        for each in (*self.keys, *(rule for rule in self.possible_match_rules if rule.loose)):
+            if digests := each.digests(self.resource, once):
+                found[each.fields] = {*found.get(each.fields, ()), *digests}
+        return found
+
     def rules_by_digest(self, values: Mapping[str, Any]) -> dict[str, MatchRule]:
         """Return all rules that may find the record of `values`, by digest, strongest first."""
         return self._rules_by_digest(Comparable(values))

@@ -58,6 +58,21 @@ class ScopeUnlisted(Exception):
         )
 
 
+class ListIncomparable(Exception):
+    """A list shows the fields by which rows are compared otherwise than the details of its records."""
+
+    retriable = True
+    retry_after = 60.0
+
+    def __init__(self, name: str, fields: Iterable[str], records: int) -> None:
+        super().__init__(
+            f"{name}: the list shows {', '.join(fields)} of none of {records} records as their details do,"
+            " so rows can't be compared with it and none is sent. The retry reads the list again; check"
+            " whether the service hides these fields from this client_id, and whether a cache in front"
+            " of the service returns the list of another request"
+        )
+
+
 def require_scopes(snapshot: ServiceLists, scopes: Iterable[Any]) -> ServiceLists:
     """Return the snapshot; raise `ScopeUnlisted` if the list of one of `scopes` is missing."""
     if missing := [each for each in scopes if str(each) not in snapshot.lists]:
@@ -84,7 +99,7 @@ class Remote(Protocol):
         """Read all records of the given scopes, in any state; unknown scopes are skipped.
 
         The entities of the connection are always read, so that rows are compared across entities:
-        raises `ScopeUnlisted` if the service has no list of one. `at` is the database's time before
+        raises `ScopeUnlisted` if the service has no list of one, and `ListIncomparable`. `at` is the database's time before
         the first request.
         """
 

@@ -17,10 +17,16 @@ from bms_flows.onboarding.resources.consultant import consultant, consultant_ide
 from bms_flows.onboarding.resources.contact import contact, contact_identity
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.employee import EMPLOYEE, EMPLOYEE_IDENTITY
-from bms_flows.onboarding.resources.evidence import RecordIds, ServiceRecord, contradicted
+from bms_flows.onboarding.resources.evidence import (
+    RecordIds,
+    ServiceRecord,
+    contradicted,
+    hidden_key,
+)
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.remote import (
     IdUnconfirmed,
+    ListIncomparable,
     ListUnsettled,
     OnId,
     require_scopes,
@@ -32,6 +38,8 @@ from bms_flows.runtime.list_reader import ListReader
 from bms_flows.runtime.list_snapshot import KeyedRows, ListOrder, ListSnapshot
 from bms_flows.runtime.new_rows import new_rows
 
+SAMPLE: Final = 5
+"""Records of each list whose details are compared with the list."""
 ListRead = tuple[dict[str, ServiceRecord], ListSnapshot]
 """New records of a list by remote id, and all its rows."""
 
@@ -89,7 +97,8 @@ class ServiceRemote:
     async def read_all(self, scopes: Iterable[Any], at: datetime) -> ServiceLists:
         """Read all records of `scopes` and of the connection's entities, in any state.
 
-        Raises `ListUnsettled` if a list changed so much that records may be missing.
+        Raises `ListUnsettled` if a list changed so much that records may be missing, and
+        `ListIncomparable` if rows can't be compared with its records.
         """
         read: dict[str, ListRead] = {}
         # The service may not have an entity that a row names.
@@ -97,8 +106,34 @@ class ServiceRemote:
         for name, params in self._lists(self._entities.union(scopes)).items():
             with suppress(*unknown):
                 read[name] = await self._whole(name, params, least=2 if self._paged else 1)
+        for name, (found, _) in read.items():
+            await self._require_comparable(name, found)
         empty = ServiceLists(taken_at=at, lists={}, records={})
         return require_scopes(_merged(empty, at, read), self._entities)
+
+    async def _require_comparable(self, name: str, listed: Mapping[str, ServiceRecord]) -> None:
+        """Raise `ListIncomparable` if details of some records show that the list lacks or alters a key."""
+        ids = sorted(listed)[:: -(-len(listed) // SAMPLE) or 1]
+        details = [await self._detail(each) for each in ids]
+        shown = [
+            (self.identity.keys_of(msgspec.structs.asdict(detail)), listed[each])
+            for each, detail in zip(ids, details, strict=True)
+            if detail is not None
+        ]
+        if fields := hidden_key(shown):
+            raise ListIncomparable(self._label(name), fields, len(shown))
+
+    async def _detail(self, remote_id: str) -> Any | None:
+        """Return the detail of a record; None if the service refuses it."""
+        try:
+            return await self.read(remote_id)
+        except BmsError as error:
+            if error.retriable:
+                raise
+            return None
+
+    def _label(self, name: str) -> str:
+        return name if self._paged else f"{self.resource.inbox} of entity {name}"
 
     async def refresh(self, snapshot: ServiceLists, at: datetime) -> ServiceLists:
         """Read the new records of each list; read the whole list if they can't be determined.
@@ -129,7 +164,7 @@ class ServiceRemote:
         async def fetch(number: int, size: int) -> Page[Any]:
             return await self._page(params, number, size)
 
-        label = name if self._paged else f"{self.resource.inbox} of entity {name}"
+        label = self._label(name)
         reader = ListReader(fetch, take, self._page_size, label, least, self._largest_page)
         if self._paged:
             await reader.until_agreed(self._passes)
