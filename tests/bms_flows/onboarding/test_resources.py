@@ -81,6 +81,12 @@ def test_an_english_file_of_contacts_is_read_with_its_domains() -> None:
     assert row.values["is_lead"] is False
 
 
+def test_the_header_of_addresses_in_outlook_is_no_postal_address() -> None:
+    content = b"Nom;Pr\xc3\xa9nom;Adresse de messagerie\nMartin;Paul;paul@x.example\n"
+    sheet = read(content, "contacts.csv", CONTACT)
+    assert (sheet.faults, sheet.rows[0].values["email"]) == ((), "paul@x.example")
+
+
 def test_an_array_object_without_its_id_is_refused() -> None:
     row = Row(2, {"last_name": "A", "first_name": "B", "skill2_level": 3}, ())
     faults = rules.validate(row, rules.read(CONSULTANT))

@@ -69,7 +69,10 @@ SHARED: Final[Mapping[str, tuple[str, str]]] = {
         "Mobile | Portable | Téléphone mobile | Mobile phone",
         "+33 6 00 00 00 01",
     ),
-    "email": ("E-mail | Adresse e-mail | Courriel | Mail | E-mail address", ""),
+    "email": (
+        "E-mail | Adresse e-mail | Adresse de messagerie | Courriel | Mail | E-mail address",
+        "",
+    ),
     "notes": ("Notes | Commentaires | Remarks", ""),
     "id_client": ("Id client | N° client | Client", ""),
 }
