@@ -260,6 +260,18 @@ def test_a_returned_id_of_a_cut_name_is_a_candidate_and_nothing_is_sent_again(
     assert made(sandbox) == 1
 
 
+def test_ids_that_the_service_uses_again_belong_to_the_new_persons(
+    sandbox: Sandbox, drop: Drop
+) -> None:
+    """The service was restored from a backup, or counts on from its largest id after a restart."""
+    first = run(drop(TWO["contact"], "contact"))
+    sandbox.reset()
+    rows = (ALICE, "Petit;Luc;luc@depot.example;06 00 00 00 04;Dépôt SA;")
+    outcomes = run(drop(people("contact", *rows), "contact"), create_timeout_s=1)
+    assert {each.guid for each in outcomes} == {each.guid for each in first}
+    assert (ended(outcomes), made(sandbox)) == ({"adopted": 2}, 2)
+
+
 @pytest.mark.parametrize("resource", TWO)
 def test_an_id_that_was_returned_before_its_record_exists_is_waited_for(
     resource: str, sandbox: Sandbox, drop: Drop, warehouse: Engine

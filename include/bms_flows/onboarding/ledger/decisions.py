@@ -74,6 +74,11 @@ def forget(entry: Entry) -> Entry:
     )
 
 
+def lose_record(entry: Entry, *, remote_id: str) -> Transition:
+    """Record that a created row's record was deleted: the service gave its id to another record."""
+    return Transition(_replace(forget(entry), reason="record_deleted"), "id_reused", remote_id)
+
+
 def reopen(
     entry: Entry, row: NewRow, *, now: datetime, attempts: int, snapshot_id: int | None = None
 ) -> Transition:

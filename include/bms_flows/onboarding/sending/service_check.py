@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 
-from bms_flows.onboarding.ledger import transitions
+from bms_flows.onboarding.ledger import decisions, transitions
 from bms_flows.onboarding.ledger.entry import LISTS_INCOMPLETE, BootTime, Entry, State
 from bms_flows.onboarding.ledger.store import Ledger, NextTransition, RemoteIdConflict
 from bms_flows.onboarding.resources.evidence import (
     Ambiguous,
     Found,
     NothingFound,
+    ServiceRecord,
     Verdict,
     agreeing,
     contradicted,
@@ -231,9 +232,29 @@ class ServiceCheck:
         try:
             await self.ledger.change([number], self._step(verdict))
         except RemoteIdConflict:
+            if isinstance(verdict, Found) and await self._released(verdict.known):
+                await self._record(number, verdict)
+                return
             candidates = (verdict.known.remote_id,) if isinstance(verdict, Found) else ()
             conflict = Ambiguous(candidates, "found_for_another_row")
             await self.ledger.change([number], self._step(conflict))
+
+    async def _released(self, known: ServiceRecord) -> bool:
+        """Release a record from the row that owned its id before the service gave the id to another person."""
+        owners = await self.ledger.owners([known.remote_id])
+        entries = (await self.ledger.by_key({*owners.values()})).values()
+        bodies = await self.ledger.bodies([entry.id for entry in entries])
+        reused = [
+            entry.id
+            for entry in entries
+            if entry.id in bodies
+            and entry.key not in {known.key, *known.other_digests}
+            and contradicted(
+                self.remote.identity.comparison_digests(bodies[entry.id]), known.comparison_fields
+            )
+        ]
+        lost = partial(decisions.lose_record, remote_id=known.remote_id)
+        return bool(reused and await self.ledger.change(reused, lambda entry, _: lost(entry)))
 
     def _step(self, verdict: Found | Ambiguous) -> NextTransition:
         owner = self.owner
