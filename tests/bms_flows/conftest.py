@@ -94,4 +94,5 @@ def company(listing_service: ListedInvoices, warehouse: Engine, tmp_path: Path) 
     """A company whose service lists nothing yet, and an empty warehouse."""
     listing_service.rows, listing_service.order = [], None
     listing_service.lost, listing_service.asked = set(), []
+    listing_service.refused_from = None
     return Company(warehouse, tmp_path, listing_service)

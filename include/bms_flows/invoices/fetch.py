@@ -46,6 +46,8 @@ class Fetcher:
     """Maximum number of open requests."""
     todo: deque[Window]
     read: ReadResponse
+    optional: bool = False
+    """Whether days that the service refuses are left out."""
     open_requests: deque[OpenRequest] = field(default_factory=deque)
     limit: int = FIRST_REQUESTS
     day_bytes: float = 0.0
@@ -75,7 +77,7 @@ class Fetcher:
         responses = await request.task
         self.open_requests.popleft()
         sizes = [len(each.body) / window.days for window, each in responses]
-        self.day_bytes = max(self.day_bytes, *sizes)
+        self.day_bytes = max([self.day_bytes, *sizes])
         return responses
 
     async def cancel(self) -> None:
@@ -123,6 +125,8 @@ class Fetcher:
             )
         except RangeRefused:
             if window.days == 1:
+                if self.optional:
+                    return []
                 raise
             halves = [await self._responses(request, half) for half in window.halves()]
             return [each for half in halves for each in half]
@@ -137,17 +141,19 @@ async def fetch(
     language: Literal["EN", "FR"],
     ahead: int,
     read: ReadResponse | None = None,
+    optional: bool = False,
 ) -> AsyncIterator[WindowResponse]:
     """Yield the windows' responses in the windows' order, with at most `ahead` open requests.
 
     The number of open requests doubles whenever the loader has to wait for a response, and is
     halved while received bodies exceed `MAX_WAITING_BYTES`. The largest response so far gives the
     size of a day: windows are cut so that a response stays below `MAX_RESPONSE_BYTES`. A range that
-    the service refuses is halved, down to one day. `read` decodes a response.
+    the service refuses is halved, down to one day; a refused day is left out if it is `optional`. `read`
+    decodes a response.
     """
     reader = ResponseReader()
     read = read or (lambda _, body: reader.read(body))
-    fetcher = Fetcher(client, id_entity, language, ahead, deque(windows), read)
+    fetcher = Fetcher(client, id_entity, language, ahead, deque(windows), read, optional)
     try:
         fetcher.fill()
         while fetcher.open_requests:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from bms.client import Client
+from bms.errors import RangeRefused
 from bms_flows.invoices import day_state, history
 from bms_flows.invoices.checks import contains_day, currency_findings, empty_last_day
 from bms_flows.invoices.day_counts import FEW, MANY, day_findings
@@ -115,9 +116,12 @@ async def _end_date_excluded(
     client: Client, id_entity: int, day: date, settings: FlowSettings
 ) -> bool:
     """Request one day more; return whether the response contains invoices of the empty `day`."""
-    response = await client.list_client_invoices(
-        id_entity=id_entity, start_date=day, end_date=day + DAY
-    )
+    try:
+        response = await client.list_client_invoices(
+            id_entity=id_entity, start_date=day, end_date=day + DAY
+        )
+    except RangeRefused:  # a day that has not come
+        return False
     dates = (getattr(each, settings.invoice_range_date) for each in response.records)
     return contains_day(day, dates, client.settings.time_zone)
 

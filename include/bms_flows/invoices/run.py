@@ -92,7 +92,11 @@ class Extraction:
             hold(self.publication, review, transform, published)
 
     def _fetch(
-        self, windows: Iterable[Window], read: ReadResponse | None = None
+        self,
+        windows: Iterable[Window],
+        read: ReadResponse | None = None,
+        *,
+        optional: bool = False,
     ) -> AsyncIterator[WindowResponse]:
         return fetch(
             self.client,
@@ -101,6 +105,7 @@ class Extraction:
             language=self.language,
             ahead=self.client.settings.concurrency,
             read=read,
+            optional=optional,
         )
 
     async def _load_responses(
@@ -136,7 +141,8 @@ class Extraction:
         for each in searched:
             if not transform.missing:
                 return
-            async for window, response in self._fetch(each):
+            # A service may refuse days that have not come, or that it has archived.
+            async for window, response in self._fetch(each, optional=True):
                 moved = transform.add_moved(response)
                 if moved.rows:
                     name = raw_file_name(self.unit.id_entity, window, MOVED)

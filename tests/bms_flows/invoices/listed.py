@@ -59,6 +59,8 @@ class ListedInvoices:
     """Shuffles each response."""
     lost: set[int] = field(default_factory=set)
     """Identifiers that responses lack."""
+    refused_from: date | None = None
+    """First day that the service refuses to list."""
     asked: list[Window] = field(default_factory=list)
     meanwhile: Callable[[], object] | None = None
     """Called once, between the making of the next response and its sending."""
@@ -84,6 +86,8 @@ class ListedInvoices:
         days = (date.fromisoformat(request.query[name]) for name in ("start_date", "end_date"))
         window = Window(*days)
         self.asked.append(window)
+        if self.refused_from and window.end >= self.refused_from:
+            return web.json_response({"message": "the end date is in the future"}, status=400)
         response = json.dumps(self.listed(window))
         if (meanwhile := self.meanwhile) is not None:
             self.meanwhile = None

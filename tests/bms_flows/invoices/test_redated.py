@@ -81,6 +81,27 @@ def test_an_invoice_dated_today_or_later_is_found(company: Company, ahead: int) 
     assert state(company.warehouse, 1)[:3] == (day, None, False)
 
 
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_a_search_leaves_out_the_days_that_the_service_refuses(
+    company: Company, ahead: int
+) -> None:
+    """Days that have not come; else one deleted invoice would stop every load of the look-back."""
+    company.service.refused_from = today() + ahead * DAY
+    last = today() - DAY
+    company.service.rows = [invoice(n, last - n % 5 * DAY) for n in range(1, 60)]
+    company.read(last - 7 * DAY, last)
+    del company.service.rows[3]
+    redate(company, 3, last - 9 * DAY)
+    manifest = company.read(last - 7 * DAY, last)
+    assert (manifest["missing"], manifest["changed"]) == (1, 1)
+
+
+def test_an_empty_last_day_is_published_if_the_service_refuses_the_next(company: Company) -> None:
+    company.service.refused_from = date(2026, 3, 11)
+    assert company.read(date(2026, 3, 10))["rows_read"] == 0
+    assert company.service.asked[1] == Window(date(2026, 3, 10), date(2026, 3, 11))
+
+
 def test_a_deleted_invoice_is_marked_after_the_days_around_were_asked_for(march: Company) -> None:
     del march.service.rows[30]
     march.service.asked.clear()
