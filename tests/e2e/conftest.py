@@ -24,7 +24,7 @@ SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
 expect.set_options(timeout=PATIENCE)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # it would take the processors from all later tests
 def stack() -> Iterator[Running]:
     """The stack of `make up` in a separate folder, with all DAGs paused."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}

@@ -14,7 +14,7 @@ from proofs.simulation.recorder import Recorder
 
 @pytest.mark.parametrize(
     ("engine", "seeds"),
-    [("creation", 100), ("mirror", 250), ("drops", 25), ("windows", 50), ("audits", 5)],
+    [("creation", 40), ("mirror", 100), ("drops", 12), ("windows", 25), ("audits", 3)],
 )
 def test_no_law_breaks(engine: str, seeds: int) -> None:
     played = simulate.play(engine, range(seeds))

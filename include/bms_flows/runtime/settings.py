@@ -149,11 +149,8 @@ class FlowSettings:
         """Read the `BMS_*` variables; raise `InvalidSetting` if a value is invalid."""
         given = os.environ if environment is None else environment
         hints = get_type_hints(cls, include_extras=True)
-        variables = {
-            each.name: f"BMS_{each.name.upper()}"
-            for each in fields(cls)
-            if each.name != "details" and each.name not in constants(cls)
-        }
+        fixed = constants(cls) | {"details"}
+        variables = {name: f"BMS_{name.upper()}" for name in hints if name not in fixed}
         values = {
             name: _convert(variable, given[variable], hints[name])
             for name, variable in variables.items()

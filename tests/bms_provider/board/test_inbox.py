@@ -154,23 +154,14 @@ def test_a_workbook_is_corrected_without_a_change_to_other_cells(
     assert [row[4].date() for row in found] == [date(2027, 1, 4), date(2027, 1, 5)]
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"X-BMS-Board": ""},
-        {"Sec-Fetch-Site": "cross-site"},
-        {"Sec-Fetch-Site": "same-site"},
-        {"Sec-Fetch-Site": "none"},
-    ],
-)
-def test_a_request_of_another_site_changes_nothing(
-    hr: TestClient, data_root: Path, headers: dict[str, str]
-) -> None:
+def test_a_request_of_another_site_changes_nothing(hr: TestClient, data_root: Path) -> None:
     page = page_of(hr, csv(*ROWS))
-    assert upload(hr, csv(*ROWS), **headers).status_code == 403
-    for action in ("cells", "submit", "discard"):
-        answer = hr.post(f"{page}/{action}", json={}, headers={**OURS, **headers})
-        assert answer.status_code == 403, action
+    sites = [{"Sec-Fetch-Site": site} for site in ("cross-site", "same-site", "none")]
+    for headers in [{"X-BMS-Board": ""}, *sites]:
+        assert upload(hr, csv(*ROWS), **headers).status_code == 403, headers
+        for action in ("cells", "submit", "discard"):
+            answer = hr.post(f"{page}/{action}", json={}, headers={**OURS, **headers})
+            assert answer.status_code == 403, (headers, action)
     assert len(list((data_root / "uploads/employees").iterdir())) == 1
     assert hr.get(page).status_code == 200
 

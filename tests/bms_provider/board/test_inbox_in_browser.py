@@ -104,7 +104,7 @@ def payload(content: bytes) -> FilePayload:
 
 
 @pytest.mark.usefixtures("mirror")
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1180), ("dark", 1180), ("light", 390)])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1180), ("dark", 390)])
 def test_a_file_is_uploaded_corrected_and_submitted(
     opened: Callable[..., Page],
     warehouse: Engine,

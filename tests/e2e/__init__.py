@@ -1,0 +1,1 @@
+"""Tests that share one stack: a package, so that pytest stops the stack after its last test."""
