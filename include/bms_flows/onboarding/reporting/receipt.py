@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -24,6 +25,7 @@ from bms_flows.onboarding.reporting.report import (
     counts,
 )
 from bms_flows.onboarding.resources import body
+from bms_flows.onboarding.resources.normal_forms import NAMES
 from bms_flows.onboarding.resources.remote import Remote
 from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_flows.onboarding.sending.drop_lists import DropLists
@@ -66,7 +68,8 @@ async def make_receipt(snapshots: DropLists, plan_id: str) -> tuple[list[RowOutc
         shown = await snapshots.refresh()
         records = list(shown.records.values())
         findings = await find_duplicates(ledger, remote.identity, records)
-        contradicted = contradictions(entries.values(), fields, shown, findings)
+        identifying = {*NAMES, *remote.resource.key} - {remote.identity.scope}
+        contradicted = contradictions(entries.values(), fields, shown, findings, identifying)
 
     async def complete(row: Mapping[str, Any]) -> RowOutcome:
         entry = entries.get(row["key"])
@@ -91,20 +94,22 @@ async def make_receipt(snapshots: DropLists, plan_id: str) -> tuple[list[RowOutc
 
 def contradictions(
     entries: Iterable[Entry],
-    fields: Mapping[int, object],
+    fields: Mapping[int, Mapping[str, Collection[str]]],
     shown: ServiceLists,
     findings: Sequence[DuplicateFinding],
+    identifying: AbstractSet[str],
 ) -> dict[int, tuple[str, Collection[str]]]:
     """Return, by ledger row, how the service contradicts the response to its create. Pure.
 
     A code and remote ids: the service has two records, a record of a refused row, or none of a created
-    row. `fields` has the rows that were read back.
+    row, perhaps another person's under its id. `fields` has the rows that were read back.
     """
     found: dict[int, tuple[str, Collection[str]]] = {}
     by_row = {each.row: each for each in findings}
     for entry in entries:
         finding = by_row.get(entry.id)
         absent = entry.id not in fields and not shown.contains(entry.remote_id or "")
+        absent = absent or _is_another(fields.get(entry.id, {}), identifying)
         if entry.state is State.CREATED and absent:
             found[entry.id] = "created_not_found", ()
         elif finding is not None and entry.state in EXISTING:
@@ -112,6 +117,12 @@ def contradictions(
         elif finding is not None and entry.state is State.REJECTED:
             found[entry.id] = "refused_but_created", finding.remote_ids
     return found
+
+
+def _is_another(fields: Mapping[str, Collection[str]], identifying: AbstractSet[str]) -> bool:
+    """Return whether a record that was read back differs in every name and key that was sent."""
+    different = {*fields.get("different", ())}
+    return bool(different & identifying) and identifying.isdisjoint(fields.get("equal", ()))
 
 
 def outcome_of(
