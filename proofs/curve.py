@@ -33,7 +33,7 @@ CHURN: Final = (0, 0.1, 0.2, 0.3, 0.4, 0.5)
 def churn(chance: float, readings: int) -> Counter[str]:
     """Read lists of 200 rows, in pages of 20, in which `chance` of the requests find each kind of change.
 
-    Return the rows, those that one and two passes lack, the readings that the mirror discards as unstable,
+    Return the rows, those that one and two passes lack, the readings that end as unstable,
     and the rows of all others with those that they lack; a mirror asks for their details before it deletes.
     """
     found: Counter[str] = Counter()
@@ -80,7 +80,7 @@ def churns(readings: int) -> str:
     )
     (PICTURES / "mirror-churn.svg").write_text(picture)
     return table(
-        ["requests that find changes", "rows", "one pass", "two passes", "readings discarded as unstable", "rows of complete readings", "of these missed"],
+        ["requests that find changes", "rows", "one pass", "two passes", "unstable readings", "rows of complete readings", "of these missed"],
         [
             [f"{chance:.0%} of each kind", f"{each['rows']:,}", f"{1000 * each['one'] / each['rows']:.2f}",
              f"{1000 * each['two'] / each['rows']:.2f}", f"{each['unstable']} of {readings}",

@@ -31,7 +31,7 @@ def test_every_state_has_a_tone_and_those_of_drops_have_a_french_label() -> None
 @pytest.mark.parametrize(
     ("code", "shown"),
     [
-        ("attempts_used", "Envoyée plusieurs fois sans réponse ni trace."),
+        ("attempts_used", "Envoyée plusieurs fois sans réponse exploitable ni trace."),
         ("refused", "refused"),  # its sentence has a status, which the page does not read
         ("of another version", "of another version"),
         (None, ""),
