@@ -365,7 +365,7 @@ def test_a_lost_reply_of_a_service_that_stores_numbers_otherwise_makes_one_recor
     assert [candidate.guid for candidate in outcome.candidates] == [record["guid_employee"]]
 
 
-@pytest.mark.parametrize("number", ["4217", "00004217", "EMP-4217"])
+@pytest.mark.parametrize("number", ["4217", "4 217", "00004217", "EMP-4217"])
 def test_a_number_in_another_form_goes_to_review(number: str, sandbox: Sandbox, drop: Drop) -> None:
     there = sandbox.insert("employees", id_entity=1, payroll_number=number, last_name="Autre")
     ours = "emp 04217" if number.startswith("E") else "004217"

@@ -161,8 +161,12 @@ EMPLOYEE = Resource(
 
 
 def loose_number(values: Mapping[str, Any]) -> str | None:
-    """Return a payroll number without leading zeros, punctuation and case: `EMP-0042` is `emp 42`."""
-    parts = re.findall(r"[^\W\d_]+|\d+", normalize(values.get("payroll_number")) or "")
+    """Return a payroll number without leading zeros, punctuation and case: `EMP-0042` is `emp 42`.
+
+    Blanks between digits are Excel's thousands separators: `4 217` is `4217`.
+    """
+    number = re.sub(r"(?<=\d) (?=\d)", "", normalize(values.get("payroll_number")) or "")
+    parts = re.findall(r"[^\W\d_]+|\d+", number)
     return " ".join(part.lstrip("0") or "0" for part in parts) or None
 
 
