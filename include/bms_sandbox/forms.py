@@ -5,6 +5,7 @@ A rule has the form `[operation.]field=form[+form...]`, for instance `payroll_nu
 be patterns (`list_*.*_on=naive:UTC`). Only `absent`, `renamed` and `null` apply to null values.
 """
 
+import unicodedata
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ FORMS = {
     "padded": "text followed by a space",
     "lower": "lower-case text",
     "upper": "upper-case text",
+    "ascii": "text without accents and ligatures",
     "without_zeros": "text without leading zeros",
     "zeros:N": "text with leading zeros up to N characters",
     "cut:N": "text without what follows its first N characters",
@@ -162,6 +164,7 @@ def _conversion(name: str, parameter: str) -> Callable[[Any], Any]:
         "padded": _on_text(lambda text: text + " "),
         "lower": _on_text(str.lower),
         "upper": _on_text(str.upper),
+        "ascii": _on_text(_ascii),
         "without_zeros": _on_text(lambda text: text.lstrip("0") or "0"),
         "french": _on_text(lambda text: f"{text[8:10]}/{text[5:7]}/{text[:4]}"),
         "volatile": lambda value: f"{value}?signature={next(_SIGNATURES)}",
@@ -174,6 +177,12 @@ def _conversion(name: str, parameter: str) -> Callable[[Any], Any]:
 
 
 _SIGNATURES = count(1)
+_LIGATURES = str.maketrans({"œ": "oe", "Œ": "OE", "æ": "ae", "Æ": "AE"})
+
+
+def _ascii(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text.translate(_LIGATURES))
+    return plain.encode("ascii", errors="ignore").decode()
 
 
 def _is_number(value: Any) -> bool:

@@ -27,6 +27,7 @@ EMPLOYEE = {
         ("lower", "Zoé@X", "zoé@x"),
         ("upper", "Zoé@X", "ZOÉ@X"),
         ("unhyphenated", "a-b-c", "abc"),
+        ("ascii", "Zoë Lebœuf", "Zoe Leboeuf"),
         ("without_zeros", "004217", "4217"),
         ("without_zeros", "000", "0"),
         ("zeros:8", "4217", "00004217"),

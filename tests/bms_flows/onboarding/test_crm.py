@@ -83,6 +83,18 @@ def test_a_list_that_hides_addresses_creates_no_contact(sandbox: Sandbox, drop: 
     assert not made(sandbox)
 
 
+@pytest.mark.parametrize("resource", TWO)
+def test_a_name_that_the_service_stores_in_ascii_is_the_same_name(
+    resource: str, sandbox: Sandbox, drop: Drop
+) -> None:
+    sandbox.set_dialect(stored_forms=[f"create_{resource}.*_name=ascii+upper"])
+    row = "Lebœuf;Zoë;zoe@depot.example;06 00 00 00 05;;"
+    assert ended(run(drop(people(resource, row), resource))) == {"created": 1}
+    [again] = run(drop(people(resource, row, ""), resource))
+    assert again.state in ("already_there", "needs_review"), "a difference of spelling"
+    assert made(sandbox, f"{resource}s") == 1
+
+
 def test_a_contact_of_the_crm_is_found_by_its_address(sandbox: Sandbox, drop: Drop) -> None:
     known = inserted(sandbox, email="alice@DEPOT.example", first_name="ALICE")
     [outcome] = run(drop(people("contact", "Girard;Alice;alice@depot.example;;;"), "contact"))

@@ -14,6 +14,7 @@ from bms_flows.onboarding.resources.description import Columns, Resource
 from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, plain, possible
 from bms_flows.onboarding.resources.normal_forms import (
     NAMES,
+    compared_name,
     email_address,
     loose_company,
     loose_mobiles,
@@ -79,7 +80,7 @@ def crm_identity(
             MatchRule(phone, "if_fields_agree", "same_phone_other_name", [mobile]),
             *by_name,
         ],
-        comparison_fields={"name": person_name},
+        comparison_fields={"name": compared_name},
         possible_match_rules=[
             # The case of a local part may distinguish two mailboxes.
             possible("same_email_other_form", ("email",), loose_mailboxes, loose=True),

@@ -22,6 +22,7 @@ from bms_flows.onboarding.resources.match_rules import (
 )
 from bms_flows.onboarding.resources.normal_forms import (
     NAMES,
+    compared_name,
     email_address,
     loose_name,
     person_name,
@@ -186,7 +187,7 @@ EMPLOYEE_IDENTITY = Identity(
     resource=EMPLOYEE.name,
     scope="id_entity",
     keys=[MatchRule(EMPLOYEE.key)],
-    comparison_fields={"name": person_name, "start_date": plain("start_date")},
+    comparison_fields={"name": compared_name, "start_date": plain("start_date")},
     possible_match_rules=[
         possible(
             "same_number_other_form", EMPLOYEE.key, plain("id_entity"), loose_number, loose=True

@@ -69,6 +69,11 @@ def person_name(values: Mapping[str, Any]) -> str | None:
     return " ".join(sorted(words(" ".join(parts)))) or None
 
 
+def compared_name(values: Mapping[str, Any]) -> str | None:
+    """Return a person's name as `person_name` does, with œ as oe and the like, as services may store it."""
+    return person_name({name: " ".join(plain_words(values.get(name))) for name in NAMES})
+
+
 def loose_name(values: Mapping[str, Any]) -> str | None:
     """Return both names in order, without accents, spaces and punctuation: Van der Meer is Vandermeer."""
     names = sorted(_joined(values.get(each)) for each in NAMES)
