@@ -97,7 +97,7 @@ def _readable(
     for number, details in reversed(steps):
         unit = Unit.from_dict(details)
         days = {(unit.id_entity, day) for day in unit.days}
-        if not _stored(data_root, details).lacks(unit):
+        if not StoredResponses.of_step(data_root, details).lacks(unit):
             covered |= days
             readable.append((number, details))
         elif days <= covered:
@@ -105,17 +105,6 @@ def _readable(
         else:
             missing.append(number)
     return readable[::-1], skipped, missing[::-1]
-
-
-def _stored(data_root: UPath, details: dict[str, Any]) -> StoredResponses:
-    """Return the stored responses of a step."""
-    return StoredResponses(
-        data_root / details["raw"],
-        details["zone"],
-        details["range_date"],
-        datetime.fromisoformat(details["read_at"]),
-        details.get("volatile", ()),
-    )
 
 
 def _held_rows(connection: Connection, steps: Sequence[int]) -> list[dict[str, Any]]:
@@ -148,7 +137,6 @@ def _load_again(
     unit = Unit.from_dict(details)
     names = Languages(details["language"], details["language_shown"])
     loader = Loader(connection, number, names, datetime.fromisoformat(details["seen_at"]))
-    load = reload(
-        connection, loader, unit, _stored(data_root, details), later=unit.accepts is not None
-    )
+    stored = StoredResponses.of_step(data_root, details)
+    load = reload(connection, loader, unit, stored, later=unit.accepts is not None)
     publish(load, loader, unit)

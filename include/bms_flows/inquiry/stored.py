@@ -13,7 +13,7 @@ from bms.endpoints import BY_NAME
 from bms.errors import BmsError, MalformedResponse
 from bms_flows.invoices.decode import ResponseReader
 from bms_flows.invoices.raw import MOVED, REQUESTED, SUFFIX, unpacked
-from bms_flows.invoices.rows import RowReader
+from bms_flows.invoices.rows import Reading, RowReader
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.mirror.rows import (
     DetailItem,
@@ -34,8 +34,7 @@ GONE = "no stored response any more (BMS_KEEP_RAW_DAYS, BMS_KEEP_PEOPLE_DAYS)"
 
 def invoice(root: UPath, details: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, str]:
     """Return the request that returned a version of an invoice, and the result of the check."""
-    zone, range_date = details["zone"], details["range_date"]
-    volatile = frozenset(details.get("volatile", ()))
+    rows = RowReader(Reading.of_step(details))
     missing = row["_missing_since"] is not None
     for window, path in _responses(root / details["raw"], row["_day"], moved=not missing):
         request = (
@@ -46,7 +45,7 @@ def invoice(root: UPath, details: Mapping[str, Any], row: Mapping[str, Any]) -> 
             answer = ResponseReader().read(unpacked(path))
         except (MalformedResponse, pa.ArrowInvalid):
             return request, "the stored response is damaged: restore the file from a backup"
-        table = RowReader(row["id_entity"], zone, range_date, volatile).read(answer).table
+        table = rows.read(answer).table
         ids, digests = (table.column(name).to_pylist() for name in ("id_invoice", "_row_hash"))
         # A response may have several rows with one id, of which the load has chosen one.
         found = [hash_ for key, hash_ in zip(ids, digests, strict=True) if key == row["id_invoice"]]

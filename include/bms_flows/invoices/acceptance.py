@@ -40,15 +40,10 @@ def accept_unit(flow: FlowContext, unit: Unit, step: step_log.Step) -> dict[str,
 
 def _publish(flow: FlowContext, unit: Unit, step_run_id: int, lease: Lease) -> dict[str, Any]:
     with flow.warehouse.connect() as connection:
-        details, started_at = connection.execute(
-            select(step_run.c.details, step_run.c.started_at).where(step_run.c.id == unit.accepts)
-        ).one()
-    range_date = details.get("range_date", flow.settings.invoice_range_date)
-    read_at = datetime.fromisoformat(details["read_at"]) if "read_at" in details else started_at
-    volatile = details.get("volatile", ())
-    stored = StoredResponses(
-        flow.path(details["raw"]), details["zone"], range_date, read_at, volatile
-    )
+        details = connection.execute(
+            select(step_run.c.details).where(step_run.c.id == unit.accepts)
+        ).scalar_one()
+    stored = StoredResponses.of_step(flow.data_root, details)
     if stored.lacks(unit):
         raise ResponsesMissing(
             f"entity {unit.id_entity}, {unit.span}: raw responses of step {unit.accepts} are "
@@ -59,9 +54,7 @@ def _publish(flow: FlowContext, unit: Unit, step_run_id: int, lease: Lease) -> d
         step_run_id,
         details["raw"],
         details["language"],
-        details["zone"],
-        range_date,
-        details.get("measures", {}),
+        details["measures"],
     )
     landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC), step_run_id)
     with (

@@ -24,6 +24,7 @@ from bms.dates import parse_date
 from bms.decoding import UNREADABLE
 from bms_flows.invoices.decode import KnownResponse, Response, ResponseReader, split
 from bms_flows.invoices.dedup import IdArray
+from bms_flows.invoices.rows import Reading
 from bms_flows.invoices.totals import DayFacts
 from bms_flows.runtime.digests import content_digest
 from bms_flows.runtime.windows import Window
@@ -38,31 +39,27 @@ JSON = msgspec.json.Encoder(order="sorted")
 class DayCache:
     """The entries of an entity, and the days that a load read."""
 
-    id_entity: int
-    zone: str
-    range_date: str
-    volatile: Collection[str] = ()
+    reading: Reading
     known: Mapping[date, tuple[bytes, bytes]] = field(default_factory=dict)
     """Digest of each cached day, and what its rows add to a load, as JSON."""
 
     def __post_init__(self) -> None:
         self._reader = ResponseReader()
-        settings = (self.id_entity, self.zone, self.range_date, sorted(self.volatile))
-        self._context = hashlib.sha256(code_digest() + JSON.encode(settings))
+        self._context = hashlib.sha256(code_digest() + JSON.encode(self.reading))
         self._contents: dict[date, tuple[int, bytes]] = {}
         self._read: list[dict[str, object]] = []
 
     def load(self, connection: Connection, days: Collection[date]) -> None:
         """Read the entries of `days`."""
         entry = client_invoice_digest.c
-        mine = (entry.id_entity == self.id_entity) & entry.day.in_(days)
+        mine = (entry.id_entity == self.reading.id_entity) & entry.day.in_(days)
         found = connection.execute(select(entry.day, entry.digest, entry.facts).where(mine))
         self.known = {each.day: (each.digest, JSON.encode(each.facts)) for each in found}
 
     def read(self, window: Window, body: bytes) -> Response:
         """Return a response, not decoded if each of its days is cached; raise `MalformedResponse`."""
         try:
-            raws, numbers = split(body, self.range_date)
+            raws, numbers = split(body, self.reading.range_date)
         except UNREADABLE:
             return self._reader.read(body)
         contents = self._contents_of(window, raws, numbers)
@@ -85,7 +82,7 @@ class DayCache:
                 json = JSON.encode(of_day)
                 self._read.append(
                     {
-                        "id_entity": self.id_entity,
+                        "id_entity": self.reading.id_entity,
                         "day": day,
                         "digest": hashlib.sha256(content + json).digest(),
                         "facts": msgspec.json.decode(json),
@@ -112,7 +109,7 @@ class DayCache:
         for row, raw in sorted(
             zip(numbers, raws, strict=True), key=lambda each: each[0].id_invoice
         ):
-            text = getattr(row, self.range_date)
+            text = getattr(row, self.reading.range_date)
             if text not in days:
                 days[text] = self._day(text)
                 if days[text] not in by_day:
@@ -122,7 +119,7 @@ class DayCache:
 
     def _day(self, text: str | None) -> date | None:
         try:
-            return parse_date(text, self.zone) if text else None
+            return parse_date(text, self.reading.zone) if text else None
         except ValueError:
             return None
 

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from sqlalchemy import Engine, func, select
 
 from bms_flows.invoices.day_state import day_states
-from bms_flows.invoices.lookback import LONGEST_GAP, join_windows, plan_lookback
+from bms_flows.invoices.lookback import LONGEST_GAP, plan_lookback
 from bms_flows.invoices.units import Unit, limit_units, split_into_units
 from bms_flows.runtime import step_log
 from bms_flows.runtime.context import FlowContext
@@ -59,7 +59,11 @@ def plan_run(
         days = request.window if request.only_window else None
         units = held_loads(engine, request.entities, days)
     elif request.only_window:
-        units = plan_requested(request.entities, request.window, settings)
+        units = [
+            unit
+            for entity in request.entities
+            for unit in split_into_units(entity, [request.window], unit_days=settings.unit_days)
+        ]
     else:
         if request.lookback_days is not None:
             settings = replace(settings, lookback_days=request.lookback_days)
@@ -67,15 +71,6 @@ def plan_run(
             engine, request.entities, request.window, settings, today=today
         )
     return limit_units(units), over_budget
-
-
-def plan_requested(entities: Iterable[int], asked: Window, settings: FlowSettings) -> list[Unit]:
-    """Return the units of the requested days alone."""
-    return [
-        unit
-        for entity in entities
-        for unit in split_into_units(entity, [asked], unit_days=settings.unit_days)
-    ]
 
 
 def plan_with_lookback(
@@ -124,9 +119,8 @@ def held_loads(
         read[unit.id_entity] |= left
         if requested is not None:
             left &= requested
-        if left and not published:
-            windows = join_windows((Window(day, day) for day in left), gap=0)
-            found.append(Unit(unit.id_entity, tuple(windows), accepts=number))
+        if (still := unit.only(left)) and not published:
+            found.append(replace(still, accepts=number))
     return found[::-1]
 
 

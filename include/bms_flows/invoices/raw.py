@@ -1,17 +1,19 @@
 """Stored responses of a step: file names, reading, and loading them again without the service."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Any
 
 import pyarrow as pa
 from sqlalchemy import Connection
 from upath import UPath
 
 from bms.errors import MalformedResponse
-from bms_flows.invoices.decode import Response, ResponseReader
+from bms_flows.invoices.decode import ResponseReader
 from bms_flows.invoices.fetch import WindowResponse
 from bms_flows.invoices.load import Loader
+from bms_flows.invoices.rows import Reading
 from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.windows import Window
@@ -32,12 +34,15 @@ class StoredResponses:
     """The stored responses of a step, and how they are read."""
 
     folder: UPath
-    zone: str
-    range_date: str
+    reading: Reading
     read_at: datetime
     """When reading began."""
-    volatile: Collection[str] = ()
-    """Unknown fields that the load left out."""
+
+    @classmethod
+    def of_step(cls, data_root: UPath, details: Mapping[str, Any]) -> "StoredResponses":
+        """Return the stored responses of the step run with these details."""
+        read_at = datetime.fromisoformat(details["read_at"])
+        return cls(data_root / details["raw"], Reading.of_step(details), read_at)
 
     @property
     def days(self) -> set[date]:
@@ -48,15 +53,8 @@ class StoredResponses:
         """Return whether the response for a day of `unit` is missing."""
         return not unit.days <= self.days
 
-    def requested(self) -> Iterator[WindowResponse]:
-        """Yield the responses for the unit's days, in the order of the days."""
-        return self._read(REQUESTED)
-
-    def moved(self) -> Iterator[Response]:
-        """Yield the responses in which moved invoices were found."""
-        return (response for _, response in self._read(MOVED))
-
-    def _read(self, kind: str) -> Iterator[WindowResponse]:
+    def read(self, kind: str) -> Iterator[WindowResponse]:
+        """Yield the `REQUESTED` or the `MOVED` responses, in the order of the days."""
         reader = ResponseReader()
         for window, path in self._files(kind):
             try:
@@ -105,17 +103,14 @@ def reload(
     """
     transform = Transform(
         committed,
-        unit.id_entity,
-        stored.zone,
-        stored.range_date,
+        stored.reading,
         stored.read_at,
         excluded_days=stored.days - unit.days,
         later=later,
-        volatile=frozenset(stored.volatile),
     )
-    for window, response in stored.requested():
+    for window, response in stored.read(REQUESTED):
         loader.add(transform.add(window, response))
         renew()
-    for response in stored.moved():
+    for _, response in stored.read(MOVED):
         loader.add(transform.add_moved(response))
     return transform

@@ -20,8 +20,6 @@ class LoadRecord:
     step_run_id: int
     raw: str
     language: str
-    zone: str
-    range_date: str
     accepted: Mapping[str, str | None] = field(default_factory=dict)
     """Measures that an operator accepts with the load, with the first day."""
 
@@ -46,9 +44,9 @@ class LoadRecord:
             **unit.as_dict(),
             "raw": self.raw,
             "language": self.language,
-            "zone": self.zone,
-            "range_date": self.range_date,
+            "zone": transform.reading.zone,
+            "range_date": transform.reading.range_date,
             "read_at": transform.read_at.isoformat(),
-            "volatile": sorted(transform.volatile),
+            "volatile": sorted(transform.reading.volatile),
             "fields": transform.rows.counts.as_dict(),
         }

@@ -48,12 +48,11 @@ def write_totals(
 
 def write_history(
     connection: Connection, path: UPath, step_run_id: int, at: datetime, zone: ZoneInfo
-) -> int:
-    """Write the invoice events that step `step_run_id` found, before its commit; return their number."""
+) -> None:
+    """Write the invoice events that step `step_run_id` found, before its commit."""
     events = connection.execute(text(EVENTS), {"step_run_id": step_run_id, "at": at}).all()
     lines = [(f"{at.astimezone(zone):%d/%m/%Y %H:%M:%S}", *event[1:]) for event in events]
     _write(path, (*HISTORY, *HISTORY_AMOUNTS), lines)
-    return len(lines)
 
 
 def _write(path: UPath, header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:

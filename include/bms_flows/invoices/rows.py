@@ -51,9 +51,9 @@ class ResponseRows:
     """The response row by row, None if every value is as the interface describes."""
 
 
-@dataclass
-class RowReader:
-    """Reads responses for an entity; not thread-safe."""
+@dataclass(frozen=True)
+class Reading:
+    """How responses for an entity are read; a load stores it, so that they can be read again."""
 
     id_entity: int
     zone: str
@@ -61,20 +61,37 @@ class RowReader:
     range_date: str
     """The date that the service's range filters."""
     volatile: frozenset[str] = frozenset()
-    """Unknown fields to leave out."""
+    """Unknown fields that are left out, because they change with every response."""
+
+    @classmethod
+    def of_step(cls, details: Mapping[str, Any]) -> "Reading":
+        """Return how the step run with these details read its responses."""
+        volatile = frozenset(details["volatile"])
+        return cls(details["id_entity"], details["zone"], details["range_date"], volatile)
+
+
+@dataclass
+class RowReader:
+    """Reads responses; not thread-safe."""
+
+    reading: Reading
     _reader: ResponseReader = field(default_factory=ResponseReader)
+
+    def __post_init__(self) -> None:
+        self._zone, self._range_date = self.reading.zone, self.reading.range_date
+        self._constants = {"id_entity": self.reading.id_entity}
 
     def read(self, answer: Response) -> ResponseRows:
         """Return the rows of a response: as columns at once if every value fits, else row by row."""
         if isinstance(answer, KnownResponse):
             answer = self._reader.read(answer.body)
         if isinstance(answer, ColumnarResponse):
-            rows = typed_columns(answer.rows, _COLUMNS, self.zone, {"id_entity": self.id_entity})
+            rows = typed_columns(answer.rows, _COLUMNS, self._zone, self._constants)
             if rows is not None:
                 table = self._completed(rows, pa.nulls(rows.num_rows, pa.string()))
                 return ResponseRows(table, range(rows.num_rows), (), None)
         records = self._records(answer)
-        framed = typed_records(records.records, _COLUMNS, self.zone, {"id_entity": self.id_entity})
+        framed = typed_records(records.records, _COLUMNS, self._zone, self._constants)
         invalid = [
             InvalidRecord(each.key, each.code, each.field, each.raw, self._day_of(each.raw))
             for each in records.rejected
@@ -96,19 +113,19 @@ class RowReader:
 
     def _completed(self, rows: pa.Table, extra: pa.Array) -> pa.Table:
         rows = rows.append_column("_extra", extra)
-        rows = rows.append_column("_day", listed_days(rows, self.range_date, self.zone))
+        rows = rows.append_column("_day", listed_days(rows, self._range_date, self._zone))
         return rows.append_column("_row_hash", row_hashes(rows, _HASHED))
 
     def _stable(self, extra: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         """Return unknown fields without volatile ones; None if no field is left."""
-        if not (extra and self.volatile):
+        if not (extra and self.reading.volatile):
             return extra
-        return {name: value for name, value in extra.items() if name not in self.volatile} or None
+        return {n: value for n, value in extra.items() if n not in self.reading.volatile} or None
 
     def _day_of(self, raw: bytes) -> date | None:
         """Return the day that a row is listed under, None if unreadable."""
         try:
-            return parse_date(msgspec.json.decode(raw)[self.range_date], self.zone)
+            return parse_date(msgspec.json.decode(raw)[self._range_date], self._zone)
         except (msgspec.DecodeError, KeyError, TypeError, ValueError, RecursionError):
             return None
 

@@ -17,6 +17,7 @@ from bms_flows.invoices.publish import Publication
 from bms_flows.invoices.raw import MOVED, StoredResponses, raw_file_name
 from bms_flows.invoices.record import LoadRecord
 from bms_flows.invoices.review import Review, hold, review_load
+from bms_flows.invoices.rows import Reading
 from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import profiles, step_log
@@ -46,21 +47,14 @@ class Extraction:
 
     async def load(self) -> tuple[Transform, Review]:
         """Load the whole unit in one transaction; commit if no day is held."""
-        committed, record = self.publication.committed, self.publication.record
+        committed, id_entity = self.publication.committed, self.unit.id_entity
         read_at = clock(committed)
-        of_list: dict[str, Any] = {"resource": RESOURCE, "id_entity": self.unit.id_entity}
-        volatile = profiles.volatile(committed, **of_list)
-        cache = DayCache(self.unit.id_entity, record.zone, record.range_date, volatile)
+        volatile = profiles.volatile(committed, resource=RESOURCE, id_entity=id_entity)
+        zone, range_date = self.client.settings.time_zone, self.settings.invoice_range_date
+        reading = Reading(id_entity, zone, range_date, volatile)
+        cache = DayCache(reading)
         cache.load(committed, self.unit.days)
-        transform = Transform(
-            committed,
-            self.unit.id_entity,
-            record.zone,
-            record.range_date,
-            read_at,
-            volatile=volatile,
-            cache=cache,
-        )
+        transform = Transform(committed, reading, read_at, cache=cache)
         with self.publication.writing.begin() as transaction:
             loader = self.publication.loader(read_at)
             await self._load_responses(
@@ -77,13 +71,7 @@ class Extraction:
     def publish_passed(self, transform: Transform, review: Review) -> None:
         """Load the days that passed again, from stored responses, and record the held days."""
         published = None
-        stored = StoredResponses(
-            self.publication.landing.raw,
-            transform.zone,
-            transform.range_date,
-            transform.read_at,
-            transform.volatile,
-        )
+        stored = StoredResponses(self.publication.landing.raw, transform.reading, transform.read_at)
         with self.publication.writing.begin():
             if passed := review.passed:
                 published = self.publication.complete_stored(
@@ -175,14 +163,7 @@ async def extract_unit(
             flow.warehouse.connect() as writing,
         ):
             landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC), step_run_id)
-            record = LoadRecord(
-                unit,
-                step_run_id,
-                flow.name(landing.raw),
-                language,
-                client.settings.time_zone,
-                flow.settings.invoice_range_date,
-            )
+            record = LoadRecord(unit, step_run_id, flow.name(landing.raw), language)
             load = Publication(flow, record, lease, landing, committed, writing, client.counters)
             extraction = Extraction(client, unit, language, load, progress)
             transform, review = await extraction.load()

@@ -14,7 +14,7 @@ from bms_flows.invoices.day_cache import DayCache, ids_of
 from bms_flows.invoices.decode import KnownResponse, Response
 from bms_flows.invoices.dedup import DedupIndex, IdArray, duplicate_rows
 from bms_flows.invoices.row_counter import RowCounter, day_facts
-from bms_flows.invoices.rows import InvalidRecord, ResponseRows, RowReader
+from bms_flows.invoices.rows import InvalidRecord, Reading, ResponseRows, RowReader
 from bms_flows.invoices.totals import (
     ControlTotals,
     DayCounts,
@@ -56,19 +56,13 @@ class Transform:
 
     committed: Connection
     """Reads what was committed before this load."""
-    id_entity: int
-    zone: str
-    """Zone of the service's date-times without a zone."""
-    range_date: str
-    """The date that the service's range filters."""
+    reading: Reading
     read_at: datetime
     """When reading began, by the database's clock."""
     excluded_days: Collection[date] = frozenset()
     """Days of stored responses whose rows are left out: held, or read again since."""
     later: bool = False
     """Whether other loads may have been published since the responses were read: newer rows stay."""
-    volatile: frozenset[str] = frozenset()
-    """Unknown fields that are left out, because they change with every response."""
     cache: DayCache | None = None
     counts: RowCounts = field(default_factory=RowCounts)
     totals: ControlTotals = field(default_factory=ControlTotals)
@@ -85,9 +79,11 @@ class Transform:
     """Ids of the invalid rows."""
 
     def __post_init__(self) -> None:
-        self._reader = RowReader(self.id_entity, self.zone, self.range_date, self.volatile)
-        today = self.read_at.astimezone(ZoneInfo(self.zone)).date()
-        self.rows = RowCounter(today, self.volatile)
+        self.id_entity = self.reading.id_entity
+        self._reader = RowReader(self.reading)
+        self.today = self.read_at.astimezone(ZoneInfo(self.reading.zone)).date()
+        """The day in the service's zone when reading began."""
+        self.rows = RowCounter(self.today, self.reading.volatile)
 
     def add(self, window: Window, response: Response) -> loads.CopyBuffer:
         """Transform one window's response; return its new and changed rows."""
@@ -170,8 +166,7 @@ class Transform:
 
         Invoices of today and of future days are loaded, but their days don't count as read.
         """
-        today = self.read_at.astimezone(ZoneInfo(self.zone)).date()
-        return {day: counts for day, counts in self.totals.days.items() if day < today}
+        return {day: counts for day, counts in self.totals.days.items() if day < self.today}
 
     @property
     def missing(self) -> list[int]:

@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 
 from bms_flows.invoices.day_cache import DayCache
 from bms_flows.invoices.decode import KnownResponse
+from bms_flows.invoices.rows import Reading
 from bms_flows.runtime.windows import DAY, Window
 from tests.bms_flows.invoices.listed import Company, invoice
 from tests.support.sql import execute, fetch, scalar, scalars
@@ -191,7 +192,7 @@ def test_an_entry_holds_for_its_settings_only(company: Company, warehouse: Engin
     body = json.dumps(company.service.listed(window)).encode()
 
     def known(*settings: Any) -> bool:
-        cache = DayCache(*settings)
+        cache = DayCache(Reading(*settings))
         with warehouse.connect() as connection:
             cache.load(connection, [*window])
         return isinstance(cache.read(window, body), KnownResponse)
@@ -200,6 +201,6 @@ def test_an_entry_holds_for_its_settings_only(company: Company, warehouse: Engin
     assert not known(2, zone, "invoice_date")
     assert not known(1, "Pacific/Auckland", "invoice_date")
     assert not known(1, zone, "created_on")
-    assert not known(1, zone, "invoice_date", {"unknown"})
+    assert not known(1, zone, "invoice_date", frozenset({"unknown"}))
     body = body.replace(b'"F7"', b'"F8"')
     assert not known(1, zone, "invoice_date")

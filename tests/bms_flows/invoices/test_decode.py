@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 from bms.errors import MalformedResponse
 from bms_flows.invoices.decode import ColumnarResponse, Response, ResponseReader, read_columns
 from bms_flows.invoices.dedup import DedupIndex
+from bms_flows.invoices.rows import Reading
 from bms_flows.invoices.transform import Transform
 from bms_flows.runtime.columns import typed_columns, typed_records
 from bms_flows.runtime.windows import Window
@@ -116,7 +117,7 @@ def test_an_answer_that_is_no_array_is_malformed(cut: bytes) -> None:
 def transform(warehouse: Engine) -> Any:
     """A transform that compares with an empty warehouse."""
     with warehouse.connect() as connection:
-        yield Transform(connection, 1, ZONE, "invoice_date", clock(connection))
+        yield Transform(connection, Reading(1, ZONE, "invoice_date"), clock(connection))
 
 
 def column(transform: Transform, response: Response, name: str) -> list[Any]:

@@ -9,6 +9,7 @@ from sqlalchemy import Engine, text
 
 from bms_flows.invoices.load import Languages, Loader
 from bms_flows.invoices.publish import UnbalancedCounts, publish
+from bms_flows.invoices.rows import Reading
 from bms_flows.invoices.totals import DayCounts
 from bms_flows.invoices.transform import Transform, WindowComparison
 from bms_flows.invoices.units import Unit
@@ -17,7 +18,7 @@ from bms_flows.runtime.windows import Window
 from bms_warehouse.database import clock
 from tests.support.sql import scalar
 
-ZONE = "Europe/Paris"
+READING = Reading(1, "Europe/Paris", "invoice_date")
 UNIT = Unit(1, (Window(date(2026, 3, 2), date(2026, 3, 6)),))
 
 
@@ -26,7 +27,7 @@ UNIT = Unit(1, (Window(date(2026, 3, 2), date(2026, 3, 6)),))
 )
 def test_rows_that_do_not_add_up_are_not_published(warehouse: Engine, counts: RowCounts) -> None:
     with warehouse.begin() as connection:
-        load = Transform(connection, 1, ZONE, "invoice_date", clock(connection), counts=counts)
+        load = Transform(connection, READING, clock(connection), counts=counts)
         loader = Loader(connection, 1, Languages("FR", "FR"), clock(connection))
         with pytest.raises(UnbalancedCounts, match="entity 1"):
             publish(load, loader, UNIT)
@@ -42,7 +43,7 @@ def test_what_another_unit_found_on_a_new_day_meanwhile_has_not_vanished(
     with warehouse.begin() as connection:
         moved = "update bms.client_invoice set _day = :day where id_invoice = :id"
         one = connection.scalar(text("select min(id_invoice) from bms.client_invoice"))
-        load = Transform(connection, 1, ZONE, "invoice_date", clock(connection))
+        load = Transform(connection, READING, clock(connection))
         load.windows.append(WindowComparison(UNIT.windows[0], 1, {int(one or 0)}, 0))
         load.totals.days.update(dict.fromkeys(UNIT.windows[0], DayCounts()))
         connection.execute(text(moved), {"day": day, "id": one})

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from bms.records import ClientInvoice, Record, described
-from bms_flows.invoices.rows import RowReader
+from bms_flows.invoices.rows import Reading, RowReader
 from bms_flows.mirror.resources import MIRRORED
 from bms_flows.mirror.rows import (
     DetailItem,
@@ -86,7 +86,7 @@ def test_a_mirrored_row_has_the_digests_that_warehouses_store(name: str) -> None
 
 def test_an_invoice_has_the_digest_that_warehouses_store() -> None:
     body = msgspec.json.Encoder(decimal_format="number").encode([sample(ClientInvoice)])
-    reader = RowReader(7, ZONE, "invoice_date")
+    reader = RowReader(Reading(7, ZONE, "invoice_date"))
     for response in (reader._reader.read(body), reader._reader.records(body)):
         [digest] = reader.read(response).table.column("_row_hash").to_pylist()
         assert [digest.hex()] == STORED["client_invoice"]
