@@ -216,7 +216,8 @@ class Creation:
 
         Raises `Busy` while another task holds some of the rows, and the client's errors.
         """
-        rows = (await self.chunks(plan_id))[chunk]
+        split = await self.chunks(plan_id)
+        rows = split[chunk] if chunk < len(split) else ()  # an earlier release made more chunks
         return {state.value: n for state, n in (await self.applier().apply(rows)).items()}
 
     async def conclude(self, plan_id: str, sheet: Sheet) -> Conclusion:

@@ -332,6 +332,7 @@ async def test_the_number_of_chunks_does_not_grow_with_the_drop(opened: Open) ->
         assert MAX_CHUNKS // 2 <= begun.chunks <= MAX_CHUNKS
         cut = await creation.chunks(begun.plan_id)
         assert (len(cut), sum(map(len, cut))) == (begun.chunks, 41)
+        assert await creation.apply(begun.plan_id, begun.chunks) == {}
 
 
 Decide = Callable[[Creation, int, Any], Awaitable[Any]]

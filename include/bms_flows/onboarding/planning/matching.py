@@ -15,6 +15,8 @@ from bms_flows.onboarding.resources.evidence import ServiceRecord, agree_fully
 from bms_flows.onboarding.resources.match_rules import Identity, MatchRule
 
 EVER: Final = datetime.min.replace(tzinfo=UTC)
+Finders = Mapping[str, MatchRule]
+"""Rules that may find a row's record, by digest, strongest first."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,17 @@ def keys_of(sheet: Sheet, identity: Identity) -> frozenset[str]:
     return frozenset(filter(None, (identity.key(row.values) for row in sheet.rows)))
 
 
+def finders_of(sheet: Sheet, identity: Identity) -> Mapping[int, Finders]:
+    """Return the rules that may find the record of each row, by line; computed once for a sheet."""
+    _, found = sheet.finders.setdefault(id(identity), (identity, {}))
+    if not found:
+        found.update((row.line, identity.rules_by_digest(row.values)) for row in sheet.rows)
+    return found
+
+
 def match_keys_of(sheet: Sheet, identity: Identity) -> frozenset[str]:
     """Return the match keys of the rows: everything by which their records may be found."""
-    return frozenset(key for row in sheet.rows for key in identity.rules_by_digest(row.values))
+    return frozenset().union(*finders_of(sheet, identity).values())
 
 
 @dataclass(frozen=True)
@@ -143,15 +153,15 @@ def match(
     identity: Identity,
     view: PlanningView,
     values: Mapping[str, Any],
+    finders: Finders,
     *,
     was: ServiceRecord | None = None,
 ) -> Match:
-    """Match a row to a record; `was`: its earlier record, which was deleted.
+    """Match a row to a record by its `finders`; `was`: its earlier record, which was deleted.
 
     A key that was matched before keeps its record, whatever changed since, unless the record was
     deleted and another record matches.
     """
-    finders = identity.rules_by_digest(values)
     comparison_fields = identity.comparison_digests(values)
     gone = [] if was is None else [was]
     for key in finders:
@@ -170,7 +180,11 @@ def match(
 
 
 def record_of_entry(
-    identity: Identity, view: PlanningView, values: Mapping[str, Any], entry: Entry
+    identity: Identity,
+    view: PlanningView,
+    values: Mapping[str, Any],
+    finders: Finders,
+    entry: Entry,
 ) -> ServiceRecord:
     """Return the record of a created row; if that was deleted, the record that matches now."""
     remote_id = entry.remote_id or ""
@@ -183,12 +197,12 @@ def record_of_entry(
         key=entry.key,
         deleted=not there,
     )
-    return match(identity, view, values, was=own).known or own if own.deleted else own
+    return match(identity, view, values, finders, was=own).known or own if own.deleted else own
 
 
 def by_rules(
     by_digest: Mapping[str, Sequence[ServiceRecord]],
-    finders: Mapping[str, MatchRule],
+    finders: Finders,
     comparison_fields: Mapping[str, str | None],
     but: Collection[str],
 ) -> Match:
@@ -226,18 +240,19 @@ def records_to_read(
 ) -> frozenset[str]:
     """Return the remote ids whose details the planner compares with rows."""
     wanted: set[str | None] = set()
+    finders = finders_of(sheet, identity)
     for row in sheet.rows:
         key = identity.key(row.values)
         if key is None or sheet.faults_of(row):
             continue
         entry = view.entries.get(key)
         if entry is None or entry.state in {State.REJECTED, State.GIVEN_UP}:
-            known = match(identity, view, row.values).known
+            known = match(identity, view, row.values, finders[row.line]).known
             wanted.add(known.remote_id if known else None)
         elif entry.state in EXISTING:
             listed = view.is_listed(entry.remote_id or "")
             if resource.always_compared or not listed or entry.digest != body_digest(row.values):
-                known = record_of_entry(identity, view, row.values, entry)
+                known = record_of_entry(identity, view, row.values, finders[row.line], entry)
                 wanted |= {entry.remote_id, known.remote_id}
     return frozenset(each for each in wanted if each)
 

@@ -18,7 +18,14 @@ from bms_flows.onboarding.planning.managers import (
     in_review,
     reject_by_hierarchy,
 )
-from bms_flows.onboarding.planning.matching import PlanningView, match, record_of_entry
+from bms_flows.onboarding.planning.matching import (
+    Finders,
+    PlanningView,
+    finders_of,
+    match,
+    match_keys_of,
+    record_of_entry,
+)
 from bms_flows.onboarding.planning.plan import (
     Action,
     Plan,
@@ -39,15 +46,15 @@ def make(
     sheet: Sheet, resource: Resource, identity: Identity, rules: Rules, view: PlanningView
 ) -> Plan:
     """Return the plan for `sheet`; rows with faults list every fault."""
-    planner = _Planner(resource, identity, rules, view)
+    finders = finders_of(sheet, identity)
+    planner = _Planner(resource, identity, rules, view, finders)
     values = {row.line: row.values for row in sheet.rows}
     rows = [planner.check(row, sheet) for row in sheet.rows]
     rows = _reject_duplicates(rows)
     rows = [planner.decide(row, values[row.line]) for row in rows]
-    rows = planner.review_similar_rows(rows, values)
+    rows = planner.review_similar_rows(rows)
     rows = planner.assign_managers(rows, values)
-    digests = {each for row in values.values() for each in identity.rules_by_digest(row)}
-    seen = _records_digest(view, digests)
+    seen = _records_digest(view, match_keys_of(sheet, identity))
     inputs = PlanInputs(sheet.sha256, _ledger_digest(rows, view), seen, rules.version)
     return Plan(resource.name, inputs, tuple(rows), view.headcount, view.empty_scopes)
 
@@ -60,6 +67,8 @@ class _Planner:
     identity: Identity
     rules: Rules
     view: PlanningView
+    finders: Mapping[int, Finders]
+    """The match rules of each row, by line."""
 
     def check(self, row: Row, sheet: Sheet) -> PlannedRow:
         """Validate a row; a fault of the file hides no fault of the row."""
@@ -131,13 +140,13 @@ class _Planner:
 
     def _by_service(self, row: PlannedRow, values: Mapping[str, Any]) -> PlannedRow:
         """Decide by the records of the service and by in-flight rows."""
-        found = match(self.identity, self.view, values)
+        finders = self.finders[row.line]
+        found = match(self.identity, self.view, values, finders)
         if found.known is not None:
             return self._existing(row, found.known)
         if found.reason is not None:
             action = Action.MANUAL_CHANGE if found.several else Action.REVIEW
             return replace(row, action=action, reason=found.reason, candidates=found.candidates)
-        finders = self.identity.rules_by_digest(values)
         other = self.view.shared_in_flight(row.key or "", finders)
         if other is not None:
             return replace(row, action=Action.REVIEW, reason=finders[other].review_code)
@@ -165,7 +174,7 @@ class _Planner:
             return replace(row, action=Action.RESUME, reason=reason)
         if entry.state not in EXISTING:
             return None
-        known = record_of_entry(self.identity, self.view, values, entry)
+        known = record_of_entry(self.identity, self.view, values, self.finders[row.line], entry)
         ours = known.remote_id == entry.remote_id and not known.deleted
         if same and ours and not self.resource.always_compared:
             return replace(row, action=Action.ALREADY_THERE, known=known, reason="by_us")
@@ -188,20 +197,18 @@ class _Planner:
             differences=different,
         )
 
-    def review_similar_rows(
-        self, rows: Sequence[PlannedRow], values: Mapping[int, Mapping[str, Any]]
-    ) -> list[PlannedRow]:
+    def review_similar_rows(self, rows: Sequence[PlannedRow]) -> list[PlannedRow]:
         """Send new rows that may be another row to review; reject the second row of a record."""
         new = [row for row in rows if row.action is Action.CREATE]
         named = {
             key
             for row in rows
             if row.action not in {Action.CREATE, Action.REJECTED}
-            for key in self.identity.rules_by_digest(values[row.line])
+            for key in self.finders[row.line]
         }
         like: set[int] = set()
         for row in new:
-            finders = self.identity.rules_by_digest(values[row.line])
+            finders = self.finders[row.line]
             if not named.isdisjoint(finders):
                 like.add(row.line)
             named.update(finders)

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 from upath import UPath
 
 from bms_flows.onboarding.faults import Fault
+from bms_flows.onboarding.planning.matching import finders_of
 from bms_flows.onboarding.reading.sheet import LastLine, Sheet
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.match_rules import Identity
@@ -90,12 +91,12 @@ def matched_ids(identity: Identity, sheet: Sheet, outcomes: Sequence[RowOutcome]
     """Return the remote id of each row that has a record, by its trusted match keys. Pure."""
     if identity.always_trusted:
         return {}
-    values = {row.line: row.values for row in sheet.rows}
+    finders = finders_of(sheet, identity)
     return {
         key: outcome.guid
         for outcome in outcomes
         if outcome.guid
-        for key, rule in identity.rules_by_digest(values[outcome.line]).items()
+        for key, rule in finders[outcome.line].items()
         if rule.trust != "never"
     }
 

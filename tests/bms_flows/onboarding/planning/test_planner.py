@@ -11,7 +11,7 @@ from msgspec import structs
 from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.ledger.entry import Entry, State
 from bms_flows.onboarding.planning import rules
-from bms_flows.onboarding.planning.matching import PlanningView, records_to_read
+from bms_flows.onboarding.planning.matching import PlanningView, match_keys_of, records_to_read
 from bms_flows.onboarding.planning.plan import (
     Action,
     ApprovalReason,
@@ -52,6 +52,14 @@ def sheet(*rows: dict[str, Any], faults: tuple[Fault, ...] = ()) -> Sheet:
 
 def planned(view: PlanningView, *rows: dict[str, Any]) -> Plan:
     return make(sheet(*rows), EMPLOYEE, IDENTITY, RULES, view)
+
+
+def test_a_corrected_sheet_has_its_own_match_keys() -> None:
+    before = sheet(values(1))
+    keys = match_keys_of(before, IDENTITY)
+    after = replace(before, rows=sheet(values(2)).rows)
+    assert keys.isdisjoint(match_keys_of(after, IDENTITY))
+    assert match_keys_of(before, IDENTITY) == keys == {*IDENTITY.rules_by_digest(values(1))}
 
 
 def known(n: int, remote_id: str = "g", **given: Any) -> ServiceRecord:
