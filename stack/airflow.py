@@ -41,7 +41,8 @@ def environment(
         "AIRFLOW__CORE__PARALLELISM": "4",  # the executor forks all workers at once, 32 by default
         "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
-        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "10",
+        # Changed and new files are parsed at the next refresh; all others would take half a processor.
+        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "300",
         "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",  # default 5 s delays a slot's release
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         "AIRFLOW_CONN_BMS_WAREHOUSE": warehouse,

@@ -22,9 +22,7 @@ FAILED_STATES = {"failed", "up_for_retry"}
 ENVIRONMENT = {
     # Otherwise the schedule of an unpaused DAG would start runs in parallel to the demo's.
     "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False",
-    # The DAG files don't change during the demo: parse each once.
-    "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "300",
-    "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "300",
+    "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "300",  # no DAG file changes during the demo
     "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.3",  # default 1 s between two tasks
 }
 UNUSED = ("triggerer",)
