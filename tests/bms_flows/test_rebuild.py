@@ -56,6 +56,16 @@ def test_a_rebuild_gives_the_same_tables(warehouse: Engine, tmp_path: Path) -> N
         assert after[table] == before[table], table
 
 
+@pytest.mark.usefixtures("history")
+def test_a_rebuild_reads_steps_of_versions_that_knew_no_volatile_fields(
+    warehouse: Engine, tmp_path: Path
+) -> None:
+    before = content(warehouse)
+    execute(warehouse, "update bms.step_run set details = details - 'volatile' - 'measures'")
+    assert rebuild(warehouse, UPath(tmp_path)).steps == 3
+    assert content(warehouse) == before
+
+
 AHEAD = """
 import sitecustomize
 sitecustomize.jump(7200)

@@ -54,7 +54,7 @@ def _publish(flow: FlowContext, unit: Unit, step_run_id: int, lease: Lease) -> d
         step_run_id,
         details["raw"],
         details["language"],
-        details["measures"],
+        details.get("measures", {}),  # versions before 0.1.0 stored none
     )
     landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC), step_run_id)
     with (

@@ -66,7 +66,7 @@ class Reading:
     @classmethod
     def of_step(cls, details: Mapping[str, Any]) -> "Reading":
         """Return how the step run with these details read its responses."""
-        volatile = frozenset(details["volatile"])
+        volatile = frozenset(details.get("volatile", ()))  # versions before 0.1.0 left none out
         return cls(details["id_entity"], details["zone"], details["range_date"], volatile)
 
 

@@ -87,9 +87,12 @@ def test_a_held_day_is_not_published_and_the_task_names_the_remedy(
 
 
 @pytest.mark.usefixtures("suspect")
+@pytest.mark.parametrize("lacks", ["", " - 'measures' - 'volatile'"], ids=["now", "before 0.1.0"])
 def test_an_accepted_load_is_published_without_reading_again(
-    sandbox: Sandbox, warehouse: Engine, tmp_path: Path
+    sandbox: Sandbox, warehouse: Engine, tmp_path: Path, lacks: str
 ) -> None:
+    with warehouse.begin() as connection:
+        connection.execute(text(f"update bms.step_run set details = details{lacks}"))
     sandbox.reset_counts()
     (unit,) = held_loads(warehouse, [1])
     manifest = accepted(warehouse, tmp_path, unit)
