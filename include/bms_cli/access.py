@@ -14,7 +14,8 @@ def access(
 ) -> None:
     """Request a token, and show its granted and missing scopes and its remaining seconds.
 
-    Reads the connection from its variable (AIRFLOW_CONN_BMS_DEFAULT) or a secrets backend. Exits with 2 without a token.
+    Reads the connection from its variable (AIRFLOW_CONN_BMS_DEFAULT) or a secrets backend. Exits with
+    2 without a token.
     """
     from bms_provider.hooks.bms import BmsHook  # noqa: TID251 - reads a connection of Airflow
 

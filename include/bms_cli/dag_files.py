@@ -55,7 +55,8 @@ def dags(
 ) -> None:
     """List the DAGs, or write their files.
 
-    Each file only imports its DAG, so an upgrade needs no new files. Exits with 1 and writes nothing if the folder has files of these names with other content.
+    Each file only imports its DAG, so an upgrade needs no new files. Exits with 1 and writes
+    nothing if the folder has files of these names with other content.
     """
     try:
         files = write_files(write) if write else []

@@ -24,8 +24,8 @@ def doctor(
     """Name the faults that stop the flows or will, each with its remedy.
 
     Reads Airflow's state over its REST API (BMS_AIRFLOW_URL, BMS_AIRFLOW_USER, BMS_AIRFLOW_PASSWORD), the
-    service with the connection in AIRFLOW_CONN_BMS_DEFAULT, or by Airflow's own test. Exits with 0 if nothing was found, 1 if something was, and 2 if nothing was found but something
-    could not be checked.
+    service with the connection in AIRFLOW_CONN_BMS_DEFAULT, or by Airflow's own test. Exits with 0 if
+    nothing was found, 1 if something was, and 2 if nothing was found but something could not be checked.
     """
     from bms_flows.doctor.checks import every_check
     from bms_flows.doctor.finding import run

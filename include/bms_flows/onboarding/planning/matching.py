@@ -122,10 +122,11 @@ def keys_of(sheet: Sheet, identity: Identity) -> frozenset[str]:
 
 def finders_of(sheet: Sheet, identity: Identity) -> Mapping[int, Finders]:
     """Return the rules that may find the record of each row, by line; computed once for a sheet."""
-    _, found = sheet.finders.setdefault(id(identity), (identity, {}))
-    if not found:
-        found.update((row.line, identity.rules_by_digest(row.values)) for row in sheet.rows)
-    return found
+    if identity not in sheet.finders:
+        sheet.finders[identity] = {
+            row.line: identity.rules_by_digest(row.values) for row in sheet.rows
+        }
+    return sheet.finders[identity]
 
 
 def match_keys_of(sheet: Sheet, identity: Identity) -> frozenset[str]:

@@ -107,7 +107,7 @@ class Sheet:
     sha256: str
     truncated_at: LastLine | None = None
     notes: Sequence[Fault] = ()
-    finders: dict[int, tuple[Any, dict[int, Any]]] = dataclasses.field(
+    finders: dict[Any, dict[int, Any]] = dataclasses.field(
         default_factory=dict, init=False, repr=False, compare=False
     )
     """The match rules of the rows, as `matching.finders_of` computed them."""

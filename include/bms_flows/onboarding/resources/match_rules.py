@@ -70,7 +70,7 @@ class Digests(NamedTuple):
     comparison_fields: dict[str, str | None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Identity:
     """The match rules of a resource.
 

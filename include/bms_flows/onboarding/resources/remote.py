@@ -99,8 +99,8 @@ class Remote(Protocol):
         """Read all records of the given scopes, in any state; unknown scopes are skipped.
 
         The entities of the connection are always read, so that rows are compared across entities:
-        raises `ScopeUnlisted` if the service has no list of one, and `ListIncomparable`. `at` is the database's time before
-        the first request.
+        raises `ScopeUnlisted` if the service has no list of one. Raises `ListIncomparable` if a list
+        hides the fields by which rows are compared. `at` is the database's time before the first request.
         """
 
     def list_of(self, values: Mapping[str, Any]) -> str:

@@ -130,9 +130,8 @@ class ServiceCheck:
         if entry.state is State.READY or entry.empty_lookups + 1 >= transitions.EMPTY_LOOKUPS:
             await self._record(entry.id, Ambiguous(candidates, "returned_other_data"))
             return True
-        return (
-            False  # the response may belong to another request: the lists may show the row's record
-        )
+        # The response may belong to another request: the lists may show the row's record.
+        return False
 
     def existed(self, entry: Entry, remote_id: str) -> bool:
         """Return whether a record is older than the row's first POST, so that no POST of the row created it."""
