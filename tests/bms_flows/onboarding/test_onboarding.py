@@ -427,7 +427,7 @@ def test_a_list_that_its_details_contradict_creates_no_row(
     sandbox.insert("employees", id_entity=2, payroll_number="900001")
     sandbox.set_dialect(**dialect)
     this = drop(csv("900001;Lefèvre;Aurélie;2026-05-01;").replace(b"\n1;", b"\n2;"))
-    with pytest.raises(ListIncomparable, match=r"employees of entity 2.*payroll_number of none of"):
+    with pytest.raises(ListIncomparable, match=r"employees of entity 2.* payroll_number in each"):
         run(this)
     assert not made(sandbox)
 

@@ -144,9 +144,9 @@ def resolve(
 def hidden_key(
     details: Sequence[tuple[Mapping[tuple[str, ...], Collection[str]], ServiceRecord]],
 ) -> Sequence[str]:
-    """Return the fields of a key that no listed record shows as its detail does; empty if there is none.
+    """Return the fields of a key that the list lacks or alters in every record; empty if there is none.
 
-    `details`: the key digests of each detail by the key's fields, and the record as listed.
+    `details`: per record, the digests of its detail's keys by their fields, and the record as listed.
     """
     for fields in dict.fromkeys(fields for keys, _ in details for fields in keys):
         given = [(keys[fields], known) for keys, known in details if fields in keys]

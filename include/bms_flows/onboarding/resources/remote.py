@@ -59,17 +59,17 @@ class ScopeUnlisted(Exception):
 
 
 class ListIncomparable(Exception):
-    """A list shows the fields by which rows are compared otherwise than the details of its records."""
+    """A list hides or alters fields by which rows are compared, as details of its records show."""
 
     retriable = True
     retry_after = 60.0
 
     def __init__(self, name: str, fields: Iterable[str], records: int) -> None:
         super().__init__(
-            f"{name}: the list shows {', '.join(fields)} of none of {records} records as their details do,"
-            " so rows can't be compared with it and none is sent. The retry reads the list again; check"
-            " whether the service hides these fields from this client_id, and whether a cache in front"
-            " of the service returns the list of another request"
+            f"{name}: the list lacks or alters {', '.join(fields)} in each of {records} records whose details"
+            " were read, so an existing person could not be recognized, and no row is sent. The retry reads"
+            " the list again. If it fails, too, check whether the service hides these fields from this"
+            " client_id, and whether a cache in front of the service returns the list of another request"
         )
 
 
