@@ -8,7 +8,8 @@ import asyncio
 import math
 from http import HTTPStatus
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 DISTRESS: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 
@@ -54,10 +55,20 @@ class Latency:
         return self.recent > max(QUEUEING_FACTOR * self.usual, self.usual + QUEUEING_S)
 
 
+class _Permits:
+    """The permits of one event loop."""
+
+    def __init__(self, maximum: int) -> None:
+        self.semaphore = asyncio.Semaphore(maximum)
+        self.withheld = 0
+        """Permits of the semaphore above the limit."""
+
+
 class ConcurrencyLimiter:
     """Limits concurrent requests to `limit`, between 1 and `maximum`: `async with limiter: ...`.
 
-    Waiting requests proceed in order of arrival. Clients that share a limiter share its limit.
+    Waiting requests proceed in order of arrival. Clients of one event loop that share a limiter share
+    its limit; each loop has permits of its own, since a semaphore belongs to one.
 
     A response to a request that was in flight at the last cut does not cut again: one distress,
     one cut. Latency alone never cuts below a quarter of the maximum, since a service that is slow
@@ -69,11 +80,13 @@ class ConcurrencyLimiter:
         self._latencies: dict[str, Latency] = {}
         self._in_flight_at_cut = 0
         self._last_change = -math.inf
-        self._semaphore = asyncio.Semaphore(maximum)
-        self._withheld = 0  # permits of the semaphore above the limit
+        self._permits: WeakKeyDictionary[asyncio.AbstractEventLoop, _Permits] = WeakKeyDictionary()
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.maximum,)  # no event loop follows a copy
 
     async def __aenter__(self) -> None:
-        await self._semaphore.acquire()
+        await self._of_loop().semaphore.acquire()
 
     async def __aexit__(
         self,
@@ -81,14 +94,17 @@ class ConcurrencyLimiter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        excess = self.maximum - self.limit
-        if self._withheld < excess:
-            self._withheld += 1
+        permits, excess = self._of_loop(), self.maximum - self.limit
+        if permits.withheld < excess:
+            permits.withheld += 1
             return
-        self._semaphore.release()
-        while self._withheld > excess:
-            self._withheld -= 1
-            self._semaphore.release()
+        permits.semaphore.release()
+        while permits.withheld > excess:
+            permits.withheld -= 1
+            permits.semaphore.release()
+
+    def _of_loop(self) -> _Permits:
+        return self._permits.setdefault(asyncio.get_running_loop(), _Permits(self.maximum))
 
     def record_response(self, endpoint: str, status: int, seconds: float, now: float) -> None:
         """Adapt the limit to a response's status and to the seconds until it began."""

@@ -1,6 +1,8 @@
 """Tests of the adaptive limit of concurrent requests."""
 
 import asyncio
+import copy
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -177,3 +179,20 @@ async def test_failed_and_cancelled_requests_return_their_permit() -> None:
         await asyncio.sleep(0)
         waiting.cancel()
     assert await highest_concurrency(limiter) == 2
+
+
+def test_event_loops_one_after_another_and_in_threads_share_a_limiter() -> None:
+    limiter = copy.deepcopy(ConcurrencyLimiter(2))
+    limiter.record_failure(0.0)
+
+    async def request() -> None:
+        async with limiter:
+            respond(limiter, 1, now=RISE_AFTER)
+            await asyncio.sleep(0.01)
+
+    async def requests() -> int:
+        return len(await asyncio.gather(*(request() for _ in range(6))))
+
+    assert [asyncio.run(requests()) for _ in range(2)] == [6, 6]
+    with ThreadPoolExecutor() as threads:
+        assert [*threads.map(lambda _: asyncio.run(requests()), range(3))] == [6, 6, 6]
