@@ -124,8 +124,10 @@ class SyncClient(SyncOperations):
 
     def _call(self, call: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a call in the loop's thread and wait; an interrupted wait cancels the call."""
-        if not self._closing.alive:
-            raise RuntimeError("the client is closed")
+        if not (self._closing.alive and self._thread.is_alive()):
+            raise RuntimeError(
+                "the client is closed, or a fork copied it: open one in this process"
+            )
         future = asyncio.run_coroutine_threadsafe(self._run(call, *args, **kwargs), self._loop)
         try:
             return future.result()

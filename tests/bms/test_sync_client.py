@@ -2,9 +2,12 @@
 
 import asyncio
 import gc
+import os
 import signal
 import threading
+import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from types import FrameType
@@ -132,6 +135,21 @@ def test_closing_ends_the_thread_and_later_calls_fail(sandbox: Sandbox) -> None:
         client.access()
     client.close()
     pages.close()  # type: ignore[attr-defined]  # a generator
+
+
+def test_a_forked_process_is_refused_at_once(client: SyncClient) -> None:
+    """The thread of the event loop does not exist there, so a call would wait for ever."""
+    client.access()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python 3.12 advises against a fork beside threads
+        child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        with suppress(RuntimeError):
+            client.access()
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_client_that_is_not_closed_is_closed_with_its_garbage(sandbox: Sandbox) -> None:
