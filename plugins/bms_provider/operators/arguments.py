@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import date
+from numbers import Number
 from typing import Any, get_args, get_origin
 from uuid import UUID
 
@@ -27,17 +29,18 @@ class BadArgument(ValueError):
 def argument(name: str, value: object, type_: Any) -> Any:
     """Return an argument as the type that the client takes; raise `BadArgument`.
 
-    Empty text, and the text ``None`` that a template renders, count as None.
+    Empty text, and the text ``None`` that a template renders, count as None. Numbers and dates of
+    other libraries, such as pendulum and numpy, count as their texts.
     """
     if isinstance(value, str) and value.strip() in ("", "None"):
         value = None
-    try:
-        if isinstance(value, str) and value.lstrip().startswith("["):
-            value = msgspec.json.decode(value)
-        found = msgspec.convert(value, type_, strict=False)
-        return str(found) if isinstance(found, UUID) else found
-    except msgspec.DecodeError:
-        raise BadArgument(f"{name} takes {_words(type_)}") from None
+    for each in (value, str(value)) if isinstance(value, Number | date) else (value,):
+        with suppress(msgspec.DecodeError):
+            is_list = isinstance(each, str) and each.lstrip().startswith("[")
+            given = msgspec.json.decode(str(each)) if is_list else each
+            found = msgspec.convert(given, type_, strict=False)
+            return str(found) if isinstance(found, UUID) else found
+    raise BadArgument(f"{name} takes {_words(type_)}")
 
 
 def _words(type_: Any) -> str:

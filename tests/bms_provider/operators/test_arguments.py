@@ -1,10 +1,14 @@
-from datetime import date
+from datetime import date, datetime
 from typing import Any, Literal
 from uuid import UUID
 
+import numpy as np
+import pendulum
 import pytest
 
 from bms_provider.operators.arguments import BadArgument, argument
+
+DAY = "a date without a time, for example 2026-11-21 or {{ data_interval_start | ds }}"
 
 
 @pytest.mark.parametrize(
@@ -20,6 +24,9 @@ from bms_provider.operators.arguments import BadArgument, argument
         ("2026-03-31", date, date(2026, 3, 31)),
         (date(2026, 3, 31), date, date(2026, 3, 31)),
         ("EN", Literal["EN", "FR"] | None, "EN"),
+        (pendulum.date(2026, 3, 31), date, date(2026, 3, 31)),
+        (np.int64(12), int, 12),
+        (12, str | None, "12"),
     ],
 )
 def test_text_of_a_template_becomes_the_type_of_the_client(
@@ -37,8 +44,10 @@ def test_text_of_a_template_becomes_the_type_of_the_client(
         (
             "secret-text",
             date,
-            "a date without a time, for example 2026-11-21 or {{ data_interval_start | ds }}",
+            DAY,
         ),
+        (datetime(2026, 3, 31), date, DAY),  # noqa: DTZ001
+        ({"a": 1}, str | None, "text or nothing"),
         ("DE", Literal["EN", "FR"] | None, "EN or FR or nothing"),
         ("secret-text", UUID, "a UUID"),
     ],
