@@ -90,7 +90,9 @@ class BmsOperator(BaseAsyncOperator):
     def execute(self, context: Context) -> Any:
         """Read connection and settings, then run `call` in an event loop."""
         self.prepare()
-        return super().execute(context)  # type: ignore[no-untyped-call]  # Airflow's own is untyped
+        # An interruption ends Airflow's own `execute` with the call suspended and its file unfinished.
+        limit = self.execution_timeout.total_seconds() if self.execution_timeout else None
+        return asyncio.run(asyncio.wait_for(self.aexecute(context), limit))
 
     def prepare(self) -> None:
         """Read what Airflow stores; a synchronous request inside the event loop can deadlock."""
@@ -147,6 +149,7 @@ class BmsReadingOperator(BmsOperator):
     )
     rows_read: int | None = None
     """Rows that the task has read, for lineage; None before they are complete."""
+    _call: asyncio.Task[Any] | None = None
 
     def __init__(
         self,
@@ -159,6 +162,8 @@ class BmsReadingOperator(BmsOperator):
     ) -> None:
         super().__init__(**kwargs)
         check(self.endpoint.name, output, fields)
+        if output == "file" and self.get_closest_mapped_task_group() is not None:
+            _require_own_file(path)
         self.path = path
         self.to_xcom = output == "xcom"  # `output` is Airflow's own attribute: the XComArg
         self.fields = fields
@@ -174,6 +179,26 @@ class BmsReadingOperator(BmsOperator):
         super().prepare()
         if not self.to_xcom:
             _ = self.target
+
+    @classmethod
+    def partial(cls, **kwargs: Any) -> Any:
+        """Return the operator to be expanded; raise `ValueError` if its tasks would write one file."""
+        if kwargs.get("output") != "xcom":
+            _require_own_file(kwargs.get("path"))
+        return super().partial(**kwargs)
+
+    async def aexecute(self, context: Context) -> Any:
+        """Call the operation until `on_kill` stops it."""
+        self._call = asyncio.current_task()
+        try:
+            return await super().aexecute(context)
+        finally:
+            self._call = None
+
+    def on_kill(self) -> None:
+        """Stop reading and remove the incomplete file."""
+        if self._call is not None:
+            self._call.get_loop().call_soon_threadsafe(self._call.cancel)
 
     def selection(self) -> Selection | None:
         """Return an empty selection for XCom, None if the rows go to a file."""
@@ -269,3 +294,11 @@ class BmsReadOperator(BmsReadingOperator):
         with export.rows_file(self.target) as file:
             await asyncio.to_thread(file.add, [detail.record], {0: detail.extra})
         return self.manifest(file)
+
+
+def _require_own_file(path: object) -> None:
+    if isinstance(path, str) and "{{" not in path:
+        raise ValueError(
+            "path: the mapped tasks would overwrite one file. Put {{ ti.map_index }} into the path, or"
+            " leave path out"
+        )

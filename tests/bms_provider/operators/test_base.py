@@ -1,14 +1,20 @@
+import asyncio
+import signal
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.sdk import DAG, BaseHook
+from airflow.sdk import DAG, BaseHook, task_group
+from airflow.sdk.exceptions import AirflowTaskTimeout
+from airflow.sdk.execution_time.timeout import timeout
 from airflow.sdk.observability import stats
 
 from bms.errors import ServiceUnavailable
 from bms_provider.operators.access import BmsCheckAccessOperator
 from bms_provider.operators.base import SERVICE_RETRIES, BmsOperator
 from bms_provider.operators.consultants import BmsListConsultantsOperator
-from bms_provider.operators.contacts import BmsCreateContactOperator
+from bms_provider.operators.contacts import BmsCreateContactOperator, BmsReadContactOperator
 from bms_sandbox.serve import Sandbox
 
 
@@ -72,6 +78,56 @@ def test_the_log_has_what_the_service_granted_and_what_went_where(
         "create_contact: record created; requests: 2",
     ]
     assert "Canari" not in caplog.text
+
+
+@pytest.fixture
+def slow_list(sandbox: Sandbox, connected: Any) -> Iterator[BmsListConsultantsOperator]:
+    """An operator whose list does not arrive before a signal of the alarm clock."""
+    assert connected
+    sandbox.set_fault("latency", operation="list_consultants", seconds=30.0)
+    before = signal.getsignal(signal.SIGALRM)
+    yield BmsListConsultantsOperator(task_id="list")
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_a_task_that_times_out_leaves_no_incomplete_file(
+    slow_list: BmsListConsultantsOperator, data_root: Path
+) -> None:
+    with pytest.raises(AirflowTaskTimeout), timeout(1):
+        slow_list.execute({})
+    assert [*data_root.rglob("*.part")] == []
+
+
+def test_a_task_that_is_killed_stops_and_leaves_no_incomplete_file(
+    slow_list: BmsListConsultantsOperator, data_root: Path
+) -> None:
+    """Airflow calls `on_kill` in the signal handler, then kills the process after some seconds."""
+    signal.signal(signal.SIGALRM, lambda *_: slow_list.on_kill())
+    signal.setitimer(signal.ITIMER_REAL, 1)
+    with pytest.raises(asyncio.CancelledError):
+        slow_list.execute({})
+    assert [*data_root.rglob("*.part")] == []
+    slow_list.on_kill()  # nothing runs any more
+
+
+def test_mapped_tasks_have_a_file_each() -> None:
+    with DAG("d", schedule=None):
+        one_file = "path: the mapped tasks would overwrite one file"
+        with pytest.raises(ValueError, match=one_file):
+            BmsReadContactOperator.partial(task_id="one", path="contact.json")
+        BmsReadContactOperator.partial(
+            task_id="each", path="contact-{{ ti.map_index }}.json"
+        ).expand(id_contact=[1, 2])
+        BmsReadContactOperator.partial(task_id="paths").expand_kwargs(
+            [{"id_contact": n, "path": f"{n}.json"} for n in (1, 2)]
+        )
+
+        @task_group
+        def group(id_contact: Any) -> None:
+            with pytest.raises(ValueError, match=one_file):
+                BmsReadContactOperator(task_id="read", id_contact=id_contact, path="c.json")
+
+        group.expand(id_contact=[1, 2])
 
 
 def test_operators_use_the_service_s_retry_policy_by_default() -> None:
