@@ -44,7 +44,7 @@ CATALOG = text("""
 """)
 
 
-FIGURES = ("_open_item", "_ageing", "_turnover", "_credit", "_month_bridge")
+FIGURES = ("_open_item", "_ageing", "_turnover", "_credit", "_month_bridge", "_missing_number")
 
 
 @pytest.fixture

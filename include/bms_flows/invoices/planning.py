@@ -39,7 +39,11 @@ def record_plan(flow: FlowContext, request: RunRequest, step: step_log.Step) -> 
     today = datetime.now(UTC).astimezone(flow.settings.time_zone).date()
     units, over_budget = plan_run(flow.warehouse, request, flow.settings, today=today)
     step_run_id = step_log.begin(flow.warehouse, step)
-    details = {"units": [unit.as_dict() for unit in units], "over_budget": over_budget}
+    details = {
+        "units": [unit.as_dict() for unit in units],
+        "over_budget": over_budget,
+        "time_zone": flow.settings.time_zone.key,  # of the views
+    }
     with flow.warehouse.begin() as connection:
         step_log.finish(connection, step_run_id, state="complete", details=details)
     return list(range(len(units)))

@@ -33,22 +33,23 @@ class Moment:
     """Time of the previous report, and start of the month, if the warehouse had invoices then."""
 
 
-def moment(connection: Connection, as_of: date | None, zone: ZoneInfo) -> Moment:
+def moment(connection: Connection, as_of: date | None, zone: ZoneInfo, dag_run_id: str) -> Moment:
     """Return the times of a report as of now, or of the end of a day; raise `DayNotKnown`.
 
     A load publishes rows with the time of its read. The report therefore ends where the oldest load that
-    can still publish began, so that a later report as of the same time says the same.
+    can still publish began, so that a later report as of the same time says the same. The previous report
+    is that of another run: a run that was cleared replaces its own.
     """
     now = clock(connection)
     today = now.astimezone(zone).date()
     day = as_of or today
     ends = min(now, datetime.combine(day + DAY, time(), zone))
-    first, running, previous = connection.execute(_TIMES, {"ends": ends}).one()
+    given = {"ends": ends, "dag_run_id": dag_run_id}
+    first, until, previous = connection.execute(_TIMES, given).one()
     if day > today:
         raise DayNotKnown(f"{day} has not come. Choose {today} or an earlier day.")
     if first is None:
         raise DayNotKnown("The warehouse has no complete read of invoices. Run invoice_extraction.")
-    until = min(ends, running or ends)
     if until <= first:
         ended = f"{first.astimezone(zone):%Y-%m-%d at %H:%M}"
         raise DayNotKnown(
@@ -61,22 +62,25 @@ def moment(connection: Connection, as_of: date | None, zone: ZoneInfo) -> Moment
     return Moment(day, until, day < today, since)
 
 
-def nothing_new(engine: Engine) -> bool:
-    """Return whether a report has all published loads; raise `Busy` while the latest load has units left."""
+def nothing_new(engine: Engine, dag_run_id: str) -> bool:
+    """Return whether another run's report has all loads; raise `Busy` while the latest load has units left."""
     leases.end_abandoned(engine)
     with engine.connect() as connection:
-        left, known = connection.execute(_LOADS).one()
+        left, known = connection.execute(_LOADS, {"dag_run_id": dag_run_id}).one()
     if left:
         raise Busy("the latest load of invoices has units left", retry_after=30)
     return bool(known)
 
 
 _TIMES = text("""
-select min(finished_at) filter (where step = 'extract' and state = 'complete'),
-    min(started_at) filter (where state = 'running' and id in (select step_run_id from bms.client_invoice_lease)),
-    max(cast(details->>'until' as timestamptz)) filter (where flow = 'invoice_report' and state = 'complete'
-        and cast(details->>'until' as timestamptz) < :ends)
-from bms.step_run where flow in ('invoice_extraction', 'invoice_report')
+select first, until, (
+    select max(cast(details->>'until' as timestamptz)) from bms.step_run where flow = 'invoice_report' and state = 'complete'
+        and dag_run_id <> :dag_run_id and cast(details->>'until' as timestamptz) < until
+) from (
+    select min(finished_at) filter (where step = 'extract' and state = 'complete') as first, least(:ends, min(started_at)
+        filter (where state = 'running' and id in (select step_run_id from bms.client_invoice_lease))) as until
+    from bms.step_run where flow = 'invoice_extraction'
+) as load
 """)
 
 # A unit that a killed task left running holds no lease. A held load that was read again is not published.
@@ -89,7 +93,7 @@ select (
     ) from bms.step_run plan
     where flow = 'invoice_extraction' and step = 'plan' and state = 'complete'
         and started_at > clock_timestamp() - interval '6 hours' order by id desc limit 1
-) > 0, max(cast(details->>'until' as timestamptz)) filter (where flow = 'invoice_report' and state = 'complete')
-    > max(finished_at) filter (where step = 'extract' and state = 'complete')
+) > 0, max(cast(details->>'until' as timestamptz)) filter (where flow = 'invoice_report' and state = 'complete'
+        and dag_run_id <> :dag_run_id) > max(finished_at) filter (where step = 'extract' and state = 'complete')
 from bms.step_run where flow in ('invoice_extraction', 'invoice_report')
 """)

@@ -25,7 +25,7 @@ def write_report(
     with recorded_step(flow, step) as step_run_id:
         leases.end_abandoned(flow.warehouse)
         with snapshot.connect() as connection:
-            moment = moments.moment(connection, as_of, zone)
+            moment = moments.moment(connection, as_of, zone, step.dag_run_id)
             tables = figures.read(connection, moment)
         facts = [
             (texts["as_of"], moment.day),

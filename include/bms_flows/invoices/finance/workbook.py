@@ -72,7 +72,8 @@ def _fill(
             if isinstance(value, str):
                 cell.data_type = "s"  # openpyxl would make a formula of a text that begins with =
             elif isinstance(value, Decimal):
-                cell.number_format = "#,##0.00"
+                decimals = f"{value:f}".partition(".")[2].rstrip("0")
+                cell.number_format = f"#,##0.{'0' * max(2, len(decimals))}"
             elif isinstance(value, date):
                 cell.number_format = f"{day} hh:mm" if isinstance(value, datetime) else day
             widths[m] = max(widths.get(m, WIDTHS[0]), len(str(value or "")) + 3)

@@ -48,10 +48,10 @@ class BmsInvoiceReportOperator(BmsFlowOperator):
             flow_context.rescheduled_while_busy(),
             flow_context.open_context(None, self.warehouse_conn_id) as flow,
         ):
-            triggered = context["dag_run"].run_type == "asset_triggered"
-            if triggered and moments.nothing_new(flow.warehouse):
-                raise AirflowSkipException("The previous report has all loads.")
             step, language = flow_context.step(moments.STEP), language or flow.settings.language
+            triggered = context["dag_run"].run_type == "asset_triggered"
+            if triggered and moments.nothing_new(flow.warehouse, step.dag_run_id):
+                raise AirflowSkipException("The previous report has all loads.")
             return write_report(flow, step, as_of=as_of, language=language)
 
 

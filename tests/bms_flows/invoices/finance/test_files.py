@@ -3,9 +3,12 @@
 import csv
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from openpyxl import Workbook, load_workbook
@@ -13,13 +16,21 @@ from sqlalchemy import text
 
 from bms_flows.invoices.finance import moments
 from bms_flows.invoices.finance.run import write_report
+from bms_flows.invoices.planning import RunRequest, record_plan
 from bms_flows.runtime.settings import Language
 from bms_flows.runtime.step_log import Step
+from bms_flows.runtime.windows import Window
 from tests.bms_flows.invoices.listed import Company, invoice
 from tests.support.sql import execute, scalar
 
 DAY = date(2026, 3, 2)
 EVIL = '=HYPERLINK("http://evil.example";"Client")'
+
+EARLIER = """
+    insert into bms.step_run (flow, dag_run_id, step, state, started_at, details)
+    select 'invoice_report', 'earlier', 'report', 'complete', at, jsonb_build_object('until', at)
+    from (select now() - interval '450 minutes' as at) as earlier
+"""
 
 Write = Callable[..., Path]
 
@@ -37,8 +48,8 @@ def write(company: Company, tmp_path: Path) -> Write:
     ]
     company.read(DAY)
 
-    def run(language: Language, as_of: date | None = None) -> Path:
-        step = Step(moments.FLOW, "run", moments.STEP)
+    def run(language: Language, as_of: date | None = None, dag_run_id: str = "run") -> Path:
+        step = Step(moments.FLOW, dag_run_id, moments.STEP)
         manifest = write_report(company._flow(), step, as_of=as_of, language=language)
         folder = tmp_path / manifest["report"]
         assert (folder / manifest["workbook"]).is_file()
@@ -161,6 +172,86 @@ def test_a_report_ends_where_the_oldest_load_began_that_can_still_publish(
         company.warehouse, "select started_at from bms.step_run where dag_run_id = 'slow'"
     )
     assert (scalar(company.warehouse, query) == started) is (ends == "started")
+    execute(company.warehouse, EARLIER)
+    about = opened(write("EN", dag_run_id="of the same time"))["Report"]
+    assert any("revious report" in str(row[0].value) for row in about)
+
+
+def test_a_cleared_run_compares_with_the_report_of_another_run(
+    write: Write, company: Company
+) -> None:
+    write("EN")
+    company.service.rows[0]["total_due"] = 20
+    company.read(DAY)
+    for attempt in (1, 2):
+        folder = write("EN", dag_run_id="cleared")
+        lines = [row for row in read(folder / "bridge_invoices.csv") if row[2] == "Paid"]
+        assert [row[-1] for row in lines if row[0] == "Previous report"] == ["-100"], attempt
+
+
+def test_the_views_have_the_days_of_the_companys_time_zone(write: Write, company: Company) -> None:
+    """In one of two zones that are 25 hours apart, another day than in Paris has begun."""
+    write("EN")
+    request = RunRequest(entities=[1], window=Window(DAY, DAY), only_window=True)
+    for zone in map(ZoneInfo, ("Pacific/Kiritimati", "Pacific/Pago_Pago")):
+        company.settings = replace(company.settings, time_zone=zone)
+        record_plan(company._flow(), request, Step("invoice_extraction", zone.key, "plan"))
+        late = "select max(days_late) from bms.client_invoice_open_item"
+        assert (
+            scalar(company.warehouse, late) == (datetime.now(zone).date() - date(2026, 3, 9)).days
+        )
+        opening = "select min(_observed_at) from bms.client_invoice_as_of(:day)"
+        for day, known in ((datetime.now(zone).date(), True), (DAY, False)):
+            assert (scalar(company.warehouse, opening, day=day) is not None) is known
+
+
+def test_a_canceled_credit_note_cancels_no_turnover(write: Write, company: Company) -> None:
+    """Neither an invoice nor the credit note counts if both are canceled."""
+    query = "select turnover from bms.client_invoice_turnover where currency = 'EUR'"
+    write("EN")
+    assert scalar(company.warehouse, query) == 200
+    company.service.rows[4]["canceled"] = True
+    company.read(DAY)
+    assert scalar(company.warehouse, query) == 200
+
+
+@pytest.mark.parametrize(("view", "passes"), [("turnover", 9), ("month_bridge", 5)])
+def test_a_figure_reads_each_invoice_a_few_times(company: Company, view: str, passes: int) -> None:
+    """A view that compares each canceled invoice with all others takes an hour for a million."""
+    rows = 5000
+    execute(
+        company.warehouse,
+        """
+        insert into bms.client_invoice (id_entity, id_invoice, invoice_date, total_excl_vat, total_incl_vat, total_due,
+            currency, canceled, id_credit, _row_hash, _first_seen_at, _changed_at, _step_run_id)
+        select 1, n, current_date, 100, 120, case when n % 20 = 0 then 120 else 0 end, 'EUR', n % 20 = 1,
+            case when n % 20 = 1 then n + 1 end, '', now() - interval '40 days', now() - interval '40 days', 1
+        from generate_series(1, :rows) as n
+        """,
+        rows=rows,
+    )
+    explain = f"explain (analyze, format json) select * from bms.client_invoice_{view}"
+    with company.warehouse.connect() as connection:
+        connection.execute(text("analyze bms.client_invoice"))
+        connection.execute(text("set work_mem = '64kB'"))  # too little to hash 5000 rows
+        [found] = connection.scalar(text(explain))
+    assert handled(found["Plan"]) <= passes * rows
+
+
+def handled(node: dict[str, Any]) -> float:
+    """Return the rows that the nodes of a plan took or left out, each time that they ran."""
+    rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+    return float(rows * node["Actual Loops"] + sum(handled(each) for each in node.get("Plans", ())))
+
+
+def test_an_amount_shows_all_its_decimals(write: Write, company: Company) -> None:
+    company.service.rows[2] |= {"currency": "TND", "total_due": 12.345}
+    company.read(DAY)
+    ageing = opened(write("EN"))["Ageing"]
+    shown = {
+        row[3].value: (row[9].value, row[9].number_format) for row in ageing.iter_rows(min_row=2)
+    }
+    assert shown == {"EUR": (120.1, "#,##0.00"), "TND": (12.345, "#,##0.000")}
 
 
 @pytest.mark.prove

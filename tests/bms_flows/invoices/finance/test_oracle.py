@@ -103,7 +103,7 @@ class Simulation:
 
     def tables(self, as_of: date | None = None) -> dict[str, pd.DataFrame]:
         with self.source.warehouse.connect() as connection:
-            return figures.read(connection, moments.moment(connection, as_of, PARIS))
+            return figures.read(connection, moments.moment(connection, as_of, PARIS, ""))
 
     def report(self, day: date) -> None:
         """Write a report, as the DAG does."""
