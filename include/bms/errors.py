@@ -102,7 +102,7 @@ class NotFound(Refused):
 
 
 class RangeRefused(Refused):
-    """The service refuses a list of invoices (400, 413, 416, 422), or the list is too large.
+    """The service refuses a list of invoices (400, 413, 416, 422), sends a part (206), or too much.
 
     A shorter range may succeed. The interface shows no maximum range: our assumption is that the
     service responds one of these statuses to a longer one.
@@ -154,7 +154,7 @@ class Timeout(NoResponse):
 
 
 class MalformedResponse(BmsError):
-    """The body of a 2xx is truncated, no JSON, or does not match the interface."""
+    """A 2xx has no or a part of the result (202, 206), or its body does not match the interface."""
 
     retriable = True
 
@@ -255,18 +255,35 @@ def named_fields(body: bytes, names: Iterable[str]) -> list[str]:
 def error_for(
     endpoint: Endpoint, status: int, retry_after: float | None, fields: Sequence[str] = ()
 ) -> BmsError | None:
-    """Return the error of a response's status, None for a 2xx; `fields` are those it refuses.
+    """Return the error of a response's status, None for a whole 2xx; `fields` are those it refuses.
 
     The interface shows no status codes: our assumption is that they follow HTTP.
     """
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
-        return None
+        return _incomplete(endpoint, status)
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return Throttled(endpoint, "throttled (429)", status=status, retry_after=retry_after)
     if status in PASSING or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         text = f"service error ({status})"
         return ServiceUnavailable(endpoint, text, status=status, retry_after=retry_after)
     return _refusal(endpoint, status, fields)
+
+
+def _incomplete(endpoint: Endpoint, status: int) -> BmsError | None:
+    """Return the error of a 2xx that has not the whole result: its rows would look like the whole list."""
+    if status == HTTPStatus.PARTIAL_CONTENT and endpoint.has_range:
+        text = "responded with a part of the list (206); a shorter range may succeed"
+        return RangeRefused(endpoint, text, status=status)
+    missing = (
+        {HTTPStatus.ACCEPTED}
+        if endpoint.paged
+        else {HTTPStatus.ACCEPTED, HTTPStatus.PARTIAL_CONTENT}
+    )
+    if endpoint.method == "GET" and status in missing:
+        return MalformedResponse(
+            endpoint, f"responded without the whole result ({status})", status=status
+        )
+    return None
 
 
 def _refusal(endpoint: Endpoint, status: int, fields: Sequence[str]) -> BmsError:

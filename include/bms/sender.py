@@ -268,9 +268,9 @@ class Sender:
     def _error(
         self, endpoint: Endpoint, response: Response, names: Sequence[str] = ()
     ) -> BmsError | None:
-        """Return the error that a response's status means, None for a 2xx; `names` are known fields."""
+        """Return the error that a response's status means, None for a whole 2xx; `names` are known fields."""
         if response.ok:
-            return None
+            return error_for(endpoint, response.status, None)
         served_at = response.served_at
         wait = retry.retry_after(
             response.headers.get("Retry-After"),

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from bms.client import Client
-from bms.errors import AmbiguousWrite, MalformedResponse, NotFound
+from bms.errors import AmbiguousWrite, MalformedResponse, NotFound, RangeRefused
 from bms.paging import all_pages
 from tests.bms.fake_services import (
     CONSULTANT,
@@ -157,6 +157,22 @@ async def test_no_content_is_an_empty_page_but_no_record(
         await client.read_contact(7)
     with pytest.raises(AmbiguousWrite):
         await client.create_contact(CONTACT)
+
+
+async def test_a_part_of_a_list_is_not_taken_for_the_whole(
+    open_client: Open, fake: FakeService
+) -> None:
+    async def part(_request: web.Request) -> web.StreamResponse:
+        return web.json_response([], status=206)
+
+    fake.respond = part
+    client = await open_client(fake.settings())
+    with pytest.raises(RangeRefused, match="a part of the list"):
+        await client.list_client_invoices(
+            id_entity=1, start_date=date(2026, 3, 1), end_date=date(2026, 3, 31)
+        )
+    with pytest.raises(MalformedResponse, match="without the whole result"):
+        await client.list_employees(id_entity=1)
 
 
 async def test_read_employee_accepts_only_a_uuid(client: Client, sandbox: Sandbox) -> None:

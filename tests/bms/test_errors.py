@@ -34,6 +34,12 @@ def test_the_documented_tree_matches_the_classes() -> None:
     [
         ("list_employees", 200, None),
         ("list_employees", 204, None),
+        ("list_employees", 202, "MalformedResponse"),
+        ("list_employees", 206, "MalformedResponse"),
+        ("list_contacts", 202, "MalformedResponse"),
+        ("list_contacts", 206, None),
+        ("list_client_invoices", 206, "RangeRefused"),
+        ("create_employee", 202, None),
         ("list_employees", 304, "Redirected"),
         ("list_employees", 400, "Refused"),
         ("list_employees", 401, "Unauthorized"),
