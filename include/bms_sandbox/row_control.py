@@ -51,8 +51,8 @@ def row_routes(service: Service) -> APIRouter:
         number = table.next_number()
         row = _sample(service, resource, number, given.get("id_entity"))
         now = service.clock.now()
-        row |= stamps(row, now, "created_on", "modified_on")
-        row |= {table.number: number} | _typed(given, row)
+        row = row | stamps(row, now, "created_on", "modified_on")
+        row = row | {table.number: number} | _typed(given, row)
         table.add(row, made_at=now)
         return row
 
