@@ -26,13 +26,14 @@ async def all_pages(fetch: Callable[[int], Awaitable[Page[R]]]) -> AsyncGenerato
     as well. If it shrinks, the responses for pages past the end (empty, refused, or the last page
     again: not shown by the interface) are not yielded; a refused page within the list is requested
     once more. A full last page does not prove the end, because a service may round `total_pages`
-    down: the next page is requested, and yielded if most of its rows are not on the last page; some
-    may be, because rows shift between pages. Raises `MalformedResponse`
+    down, or count the remaining pages: the next page is requested, and yielded if most of its rows
+    are not on the last page; some may be, because rows shift between pages. Raises `MalformedResponse`
     if the first two pages are equal, so that `page_number` has no effect. A list that changes
     during the read may shift items between pages: the interface has no snapshot, so a caller that
     needs one compares two passes.
     """
     first: Page[R] | None = None
+    before: Page[R] | None = None
     last: Page[R] | None = None
     async with aclosing(_announced(fetch)) as pages:
         async for page in pages:
@@ -43,9 +44,11 @@ async def all_pages(fetch: Callable[[int], Awaitable[Page[R]]]) -> AsyncGenerato
                 raise MalformedResponse(page.endpoint, text)
             if last is not None:
                 yield last
-            last = page if page.number >= page.total_pages else None
+            before, last = page, page if page.number >= page.total_pages else None
             if last is None:
                 yield page
+    if last is None and before is not None:
+        last = await _unannounced(fetch, before)
     while last is not None:
         more = await _unannounced(fetch, last)
         yield last if more is None else replace(last, total_pages=more.number)

@@ -181,6 +181,20 @@ async def test_a_full_last_page_does_not_end_a_list_that_has_more(
     assert ends == [pages[-1].number]
 
 
+@pytest.mark.parametrize("past_end", ["empty", "not_found", "last_page"])
+@pytest.mark.parametrize("behind", [0, 1], ids=["from here", "after"])
+@pytest.mark.parametrize("rows", range(1, 75, 6))
+async def test_a_total_of_the_remaining_pages_ends_no_list(
+    rows: int, behind: int, past_end: str
+) -> None:
+    pages, first = -(-rows // 10), served(rows, 10, 0, past_end)
+
+    async def fetch(number: int) -> Page[int]:
+        return replace(await first(number), total_pages=max(pages + 1 - behind - number, 0))
+
+    assert [row async for page in all_pages(fetch) for row in page] == [*range(rows)]
+
+
 async def test_the_reading_ends_where_the_last_page_is_another_with_each_response() -> None:
     """The list has no order, and a page past the end is answered with the last page."""
     random = Random(1)

@@ -157,7 +157,7 @@ class ListReader:
         async for page in all_pages(fetch):
             if page.number == 1 and page.total_pages > 1:
                 this.page_size = len(page) + len(page.rejected) or size
-            this.add(page, (await self._add(page, this.page_size))[0])
+            this.add(page, (await self._add(page, this.page_size, followed=True))[0])
         if len(self.passes) == 1:
             self.full_page = this.page_size
         LOG.info(
@@ -215,11 +215,16 @@ class ListReader:
             # If the page was refused for another reason, the list stays uncovered.
             return _empty_page(number, size)
 
-    async def _add(self, page: Page[Any], size: int) -> tuple[KeyedRows, int]:
-        """Process a page; return its rows, and the number of new rows."""
+    async def _add(
+        self, page: Page[Any], size: int, *, followed: bool = False
+    ) -> tuple[KeyedRows, int]:
+        """Process a page; return its rows, and the number of new rows.
+
+        A full page is the last one only if the next page was requested (`followed`).
+        """
         rows = await self.take(page)
         number = min(page.number, max(page.total_pages, 1))
-        last = page.number >= page.total_pages
+        last = page.number >= page.total_pages and (followed or len(page) < size)
         news = self.coverage.add(Segment(rows, (number - 1) * size, page.number == 1, last))
         return rows, news
 

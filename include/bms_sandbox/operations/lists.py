@@ -92,7 +92,9 @@ def page_of(count: int, number: int, size: int, dialect: Dialect) -> Page:
             raise ServiceError(404, "no_such_page", f"there are {pages} pages")
         if dialect.past_end == "last_page":
             number = last
-    return Page((number - 1) * size, number * size, pages or dialect.total_pages_when_empty)
+    pages -= {"all": 0, "from_here": number - 1, "after": number}[dialect.total_pages_counts]
+    total = max(pages, 0) or dialect.total_pages_when_empty
+    return Page((number - 1) * size, number * size, total)
 
 
 def has_entity(service: Service, id_entity: int) -> bool:
