@@ -5,6 +5,7 @@ import fcntl
 import io
 import itertools
 import os
+import re
 import signal
 import stat
 import unicodedata
@@ -12,7 +13,7 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import Literal
+from typing import Final, Literal
 from uuid import uuid4
 
 from upath import UPath
@@ -22,7 +23,10 @@ from bms_flows.onboarding.reading import encoding, tokens
 from bms_flows.onboarding.reading.sheet import Limits
 from bms_flows.runtime import storage
 
-IGNORED_ENDS = (".part", ".tmp", ".crdownload", ".filepart")
+TEMPORARY: Final = re.compile(
+    r".*(\.part|\.partial|\.tmp|\.crdownload|\.opdownload|\.filepart|~)|[0-9a-f]{8}", re.DOTALL
+)
+"""Names of unfinished files, in lower case; Excel saves as eight digits and then renames the file."""
 IGNORED_STARTS = ("~$", ".", "_")
 """Excel's lock files, hidden files, and what we put there ourselves: templates and _LISEZMOI.txt."""
 
@@ -92,7 +96,12 @@ def _on_a_disk(name: str) -> bool:
 def ignored(name: str) -> bool:
     """Return whether the name is that of a temporary, hidden or generated file."""
     low = name.casefold()
-    return low.startswith(IGNORED_STARTS) or low.endswith(IGNORED_ENDS) or low in IGNORED_NAMES
+    return low.startswith(IGNORED_STARTS) or is_temporary(name) or low in IGNORED_NAMES
+
+
+def is_temporary(name: str) -> bool:
+    """Return whether a program gives such a name to a file that it is writing."""
+    return TEMPORARY.fullmatch(name.casefold()) is not None
 
 
 def find_file(inbox: UPath, name: str) -> FoundFile | None:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, Select, exists, select, update
 from upath import UPath
 
 from bms_flows.onboarding.inbox import claim
-from bms_flows.onboarding.inbox.discovery import IGNORED_ENDS, FoundFile, WaitReason, local
+from bms_flows.onboarding.inbox.discovery import FoundFile, WaitReason, is_temporary, local
 from bms_flows.runtime import storage
 from bms_flows.texts import SKIPPED, WAITING, typeset
 from bms_warehouse.database import NOW, clock
@@ -197,10 +197,9 @@ def ignored_entries(inbox: UPath, ours: Collection[str], now: datetime) -> Itera
         if name in ours or name.startswith((".", "~$")):
             continue
         kind, written = _looked_at(path)
-        temporary = name.casefold().endswith(IGNORED_ENDS)
         if kind != "file":
             yield SkippedFile(name, kind)
-        elif temporary:
+        elif is_temporary(name):
             if not name.startswith("_") and (written is None or now - written >= ABANDONED):
                 yield SkippedFile(name, "temporary_name")
         elif name.startswith("_"):

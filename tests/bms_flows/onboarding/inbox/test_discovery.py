@@ -51,6 +51,9 @@ def names(inbox: UPath) -> tuple[str, ...]:
         ".~lock",
         "Thumbs.db",
         "desktop.ini",
+        "Cedd4100",
+        "a.csv.partial",
+        "a.csv~",
     ],
 )
 def test_system_files_are_ignored(inbox: UPath, name: str) -> None:

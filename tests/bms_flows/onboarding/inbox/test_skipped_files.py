@@ -47,10 +47,14 @@ def test_links_and_pipes_are_explained(tmp_path: Path) -> None:
 
 def test_a_temporary_name_is_explained_once_the_copy_must_have_ended(tmp_path: Path) -> None:
     (tmp_path / "a.csv.part").touch()
+    (tmp_path / "cedd4100").touch()
     (tmp_path / "_LISEZMOI.txt.0123.part").touch()
     now = datetime.now(UTC)
     assert found(UPath(tmp_path), now) == {}
-    assert found(UPath(tmp_path), now + timedelta(hours=2)) == {"a.csv.part": "temporary_name"}
+    assert found(UPath(tmp_path), now + timedelta(hours=2)) == {
+        "a.csv.part": "temporary_name",
+        "cedd4100": "temporary_name",
+    }
 
 
 def test_waiting_files_that_are_still_written_are_explained_later() -> None:
