@@ -32,6 +32,7 @@ from bms_provider.board.flows import FLOWS
 from bms_provider.board.page import Page, PageDep
 from bms_provider.board.texts import of_new_records
 from bms_provider.board.warehouse import warehouse_address, writing
+from bms_warehouse.locks import Busy, lock
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ READER: Final = ForkServer("bms_flows.onboarding.preview:answer")
 """Reads uploaded files in child processes: one per process of the API server."""
 MOST_CELLS: Final = 20_000
 """Corrected cells in one request."""
+NO_UPLOAD: Final = "no_upload"
 VERDICTS: Final = ("correct", "decide", "unchecked", "create", "exists", "resume")
 """Sections of a preview, in order."""
 
@@ -91,7 +93,7 @@ def upload_of(token: str, resource: ResourceDep, page: PageDep) -> Upload:
     """Return the user's upload; 404 for any other."""
     found = uploads.find(page.root, REMOTES[resource].resource.inbox, token, page.who.id)
     if found is None:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, "no_upload")
+        raise HTTPException(status.HTTP_404_NOT_FOUND, NO_UPLOAD)
     return found
 
 
@@ -162,19 +164,22 @@ def correct(resource: ResourceDep, upload: UploadDep, cells: Cells, headers: Hea
     return Response(status_code=status.HTTP_204_NO_CONTENT)
 
 
-@changes.post("/{token}/submit")  # noqa: FAST003 - `upload_of` takes the token
+@changes.post("/{token}/submit")
 def submit(
-    resource: ResourceDep,
-    upload: UploadDep,
-    page: PageDep,
-    digest: Annotated[str, Body(embed=True)],
+    token: str, resource: ResourceDep, page: PageDep, digest: Annotated[str, Body(embed=True)]
 ) -> dict[str, str]:
-    """Drop the file whose preview the user saw; return the page of the drop."""
-    content, _ = upload.contents()
-    if hashlib.sha256(content).hexdigest() != digest:
-        raise HTTPException(status.HTTP_409_CONFLICT, "changed_upload")
+    """Drop the file whose preview the user saw, once for two clicks or tabs; return the page of the drop."""
+    page.close_warehouse()
     flow = FlowContext(writing(), page.root, page.settings)
-    drop = Inbox(flow, resource, page.settings).submit(upload)
+    try:
+        with flow.warehouse.connect() as connection, lock(connection, f"upload {token}", NO_UPLOAD):
+            upload = upload_of(token, resource, page)
+            content, _ = upload.contents()
+            if hashlib.sha256(content).hexdigest() != digest:
+                raise HTTPException(status.HTTP_409_CONFLICT, "changed_upload")
+            drop = Inbox(flow, resource, page.settings).submit(upload)
+    except Busy as submitted:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, str(submitted)) from None
     log.info("User %s submits drop-%s", upload.user, drop.id)
     return {"page": page.links.drop(drop.id)}
 

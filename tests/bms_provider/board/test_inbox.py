@@ -2,8 +2,10 @@
 
 import io
 import re
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 from urllib.parse import quote
 
@@ -71,6 +73,26 @@ def digest_of(page: str) -> str:
     found = re.search(r'data-digest="(\w+)"', page)
     assert found
     return found[1]
+
+
+def test_an_upload_that_is_submitted_from_two_tabs_at_once_is_one_drop(
+    hr: TestClient, data_root: Path, warehouse: Engine
+) -> None:
+    page = page_of(hr, csv(ROWS[0]))
+    digest, together = digest_of(hr.get(page).text), Barrier(4)
+
+    def submit(_: int) -> int:
+        together.wait()
+        status: int = post(hr, f"{page}/submit", digest=digest).status_code
+        return status
+
+    with ThreadPoolExecutor(4) as tabs:
+        assert sorted(tabs.map(submit, range(4))) == [200, 404, 404, 404]
+    assert [*(data_root / "inbox/employees").glob("entr*")] == [
+        data_root / "inbox/employees/entrées.csv"
+    ]
+    with warehouse.connect() as connection:
+        assert connection.scalar(text("select count(*) from bms.dropped_file")) == 1
 
 
 def test_an_upload_is_corrected_and_submitted_as_an_ordinary_drop(

@@ -200,7 +200,7 @@ def test_lines_are_decided_together_and_the_page_follows(
     page.get_by_role("checkbox", name="Ligne 14").check()
     page.get_by_role("checkbox", name="Ligne 16").check()
     picture(page, f"drop-2-decisions-{label}")
-    page.get_by_role("button", name="Créer les lignes choisies").click()
+    page.get_by_role("button", name="Créer les lignes choisies").dblclick()
     expect(page.get_by_role("status")).to_contain_text("Décision envoyée")
     with warehouse.begin() as connection:
         connection.execute(

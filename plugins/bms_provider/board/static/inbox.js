@@ -86,7 +86,16 @@ addEventListener("input", ({ target }) => {
   if (!target.matches("[data-line]")) return;
   document.querySelector("[data-check]").disabled = !changed().length;
 });
-addEventListener("click", async ({ target }) => {
+// A second click on what is being sent would send it twice.
+const once = (handle) => {
+  let working = false;
+  return async (event) => {
+    if (working) return;
+    working = true;
+    await handle(event).finally(() => { working = false; });
+  };
+};
+addEventListener("click", once(async ({ target }) => {
   if (target.matches("[data-check]")) await check();
   const boxes = [...document.querySelectorAll("main input[type=checkbox]")];
   if (target.matches("[data-all]")) for (const each of boxes) each.checked = true;
@@ -103,13 +112,16 @@ addEventListener("click", async ({ target }) => {
     const found = await postJson(target.dataset.post, {});
     if (found) location.assign(found.page);
   }
-});
-addEventListener("submit", async (event) => {
-  event.preventDefault();
+}));
+const send = once(async ({ target }) => {
   if (changed().length) return say(page().dataset.unsaved);
-  const { submit, digest } = event.target.dataset;
+  const { submit, digest } = target.dataset;
   const found = await postJson(submit, { digest });
   if (found) location.assign(found.page);
+});
+addEventListener("submit", (event) => {
+  event.preventDefault();
+  send(event);
 });
 for (const kind of ["dragover", "drop"]) {
   addEventListener(kind, (event) => {
