@@ -64,6 +64,9 @@ class Dialect:
     default_filter: Literal["ACTIVE", "STANDBY", "FORMER", "ALL"] = _gap(
         "ACTIVE", "filter of the employee list if the request has none"
     )
+    all_employees: Literal["all", "not_former", "active"] = _gap(
+        "all", "filter=ALL of the employee list: all, without FORMER, without FORMER and STANDBY"
+    )
     all_includes_deleted: bool = _gap(True, "filter=ALL of the contact list shows deleted contacts")
     unknown_entity: Literal["empty", "not_found"] = _gap(
         "empty", "list of an unknown id_entity: an empty array, or 404"
@@ -103,6 +106,9 @@ class Dialect:
     total_pages_when_empty: Literal[0, 1] = _gap(0, "total_pages of a list without items")
     total_pages_rounding: Literal["up", "down"] = _gap(
         "up", "total_pages counts a last page that is not full, or full pages only"
+    )
+    total_pages_counts: Literal["all", "from_here", "after"] = _gap(
+        "all", "total_pages counts all pages, those from the returned page on, or those after it"
     )
     list_order: Literal["id", "id_desc", "name", "modified_on"] = _gap(
         "id", "order of lists (invoices: id and id_desc only)"

@@ -113,7 +113,13 @@ def selected(service: Service, given: dict[str, Any]) -> Keep:
     id_entity, state = given["id_entity"], given["filter"] or service.dialect.default_filter
     today = service.clock.now().date()
     has_entity(service, id_entity)
-    return lambda row: row["id_entity"] == id_entity and included(row, state, today)
+    states: tuple[EmployeeFilter, ...] = (state,)
+    if state == "ALL" and service.dialect.all_employees != "all":
+        former = service.dialect.all_employees == "not_former"
+        states = ("ACTIVE", "STANDBY") if former else ("ACTIVE",)
+    return lambda row: (
+        row["id_entity"] == id_entity and any(included(row, each, today) for each in states)
+    )
 
 
 def new_employee(service: Service, given: dict[str, Any]) -> dict[str, Any]:

@@ -413,6 +413,50 @@ def test_a_match_in_another_entity_goes_to_review(
 
 
 @pytest.mark.parametrize(
+    ("dialect", "state"),
+    [
+        ("not_former", {"departure_date": "2024-06-30"}),
+        ("active", {"departure_date": "2024-06-30"}),
+        ("active", {"is_standby": True}),
+    ],
+)
+def test_an_employee_whom_the_list_of_all_lacks_is_not_created_again(
+    dialect: str, state: dict[str, object], sandbox: Sandbox, drop: Drop
+) -> None:
+    there = sandbox.insert("employees", id_entity=1, payroll_number="900001", **PERSON | state)
+    sandbox.set_dialect(all_employees=dialect)
+    rows = ("900001;Lefèvre;Aurélie;2026-05-01;", "900002;Martin;Paul;2026-05-01;")
+    known, new = run(drop(csv(*rows)))
+    assert (known.state, known.guid) == ("already_there", there["guid_employee"])
+    assert (new.state, made(sandbox)) == ("created", {"900002": 1})
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"social_security_number": "2 85 05 78 006 084"}, "same_social_security_number"),
+        ({"birth_date": "1985-05-17"}, "same_name_and_birth_date"),
+        ({"social_security_number": "2 85 05 78 006 085", "birth_date": "1985-05-18"}, None),
+    ],
+)
+def test_a_former_employee_rehired_under_another_number_goes_to_review(
+    given: dict[str, str], code: str | None, sandbox: Sandbox, drop: Drop
+) -> None:
+    """Lists show neither field; the details of namesakes do."""
+    left = PERSON | {"start_date": "2019-01-07", "departure_date": "2024-06-30"}
+    there = sandbox.insert("employees", id_entity=1, payroll_number="1042", **left | given)
+    head = (
+        "id_entity;payroll_number;last_name;first_name;start_date;social_security_number;birth_date"
+    )
+    row = "1;900001;LEFEVRE;Aurelie;2026-05-01;285057800608436;17/05/1985"
+    [outcome] = run(drop(f"{head}\n{row}\n".encode()))
+    assert [fault.code for fault in outcome.faults] == [code] * bool(code)
+    found = [candidate.guid for candidate in outcome.candidates]
+    assert found == [there["guid_employee"]] * bool(code)
+    assert sum(made(sandbox).values()) == (code is None)
+
+
+@pytest.mark.parametrize(
     "dialect",
     [
         {"ignored_parameters": "list_employees.id_entity"},
@@ -435,7 +479,7 @@ def test_a_list_that_its_details_contradict_creates_no_row(
 def test_a_404_for_an_entity_of_the_connection_creates_no_row(sandbox: Sandbox, drop: Drop) -> None:
     sandbox.insert("employees", id_entity=2, payroll_number="700001", **PERSON)
     this = replace(drop(csv("900001;LEFEVRE;Aurelie;2026-05-01;")), entities=(1, 2))
-    sandbox.set_fault("503", "list_employees", status=404, after=1, count=1)
+    sandbox.set_fault("503", "list_employees", status=404, after=3, count=1)
     with pytest.raises(ScopeUnlisted, match=r"list of 2.*entities of the connection"):
         onboard(this)
     [outcome] = run(this)

@@ -11,7 +11,7 @@ from bms_flows.onboarding.ledger.entry import EXISTING, Entry, State
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.body import body_digest
 from bms_flows.onboarding.resources.description import Resource
-from bms_flows.onboarding.resources.evidence import ServiceRecord, agree_fully
+from bms_flows.onboarding.resources.evidence import NAME, ServiceRecord, agree_fully
 from bms_flows.onboarding.resources.match_rules import Identity, MatchRule
 
 EVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -247,7 +247,7 @@ def records_to_read(
         if key is None or sheet.faults_of(row):
             continue
         entry = view.entries.get(key)
-        if entry is None or entry.state in {State.REJECTED, State.GIVEN_UP}:
+        if entry is None or not _decided_by_ledger(entry):
             known = match(identity, view, row.values, finders[row.line]).known
             wanted.add(known.remote_id if known else None)
         elif entry.state in EXISTING:
@@ -256,6 +256,26 @@ def records_to_read(
                 known = record_of_entry(identity, view, row.values, finders[row.line], entry)
                 wanted |= {entry.remote_id, known.remote_id}
     return frozenset(each for each in wanted if each)
+
+
+def namesakes_to_read(sheet: Sheet, identity: Identity, view: PlanningView) -> frozenset[str]:
+    """Return the ids of records that have the name of a row without match and may differ in `unlisted` fields only."""
+    named: dict[str | None, list[str]] = defaultdict(list)
+    for known in view.shown if identity.unlisted else ():
+        named[known.comparison_fields.get(NAME)].append(known.remote_id)
+    finders = finders_of(sheet, identity)
+    return frozenset(
+        each
+        for row in sheet.rows
+        if not row.values.keys().isdisjoint(identity.unlisted)
+        and not _decided_by_ledger(view.entries.get(identity.key(row.values) or ""))
+        and match(identity, view, row.values, finders[row.line]) is NOTHING
+        for each in named.get(identity.comparison_digests(row.values).get(NAME) or "", ())
+    )
+
+
+def _decided_by_ledger(entry: Entry | None) -> bool:
+    return entry is not None and entry.state not in {State.REJECTED, State.GIVEN_UP}
 
 
 def _ids(shown: Iterable[ServiceRecord]) -> tuple[str, ...]:

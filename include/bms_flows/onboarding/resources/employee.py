@@ -197,13 +197,17 @@ EMPLOYEE_IDENTITY = Identity(
             "same_person_other_key", ("start_date", *NAMES[::-1]), plain("start_date"), loose_name
         ),
         possible("same_name_and_number", (*NAMES, "payroll_number"), person_name, loose_number),
+        possible(
+            "same_name_and_birth_date", (*NAMES, "birth_date"), person_name, plain("birth_date")
+        ),
         possible("same_name_and_email", (*NAMES, "business_email"), person_name, work_address),
         possible("same_social_security_number", ("social_security_number",), nir),
         # A name typed with an error is another name; the address was usually made from the right one.
         possible("same_email_other_name", ("business_email",), work_address),
     ],
+    unlisted={"birth_date", "social_security_number"},
 )
 """The payroll number identifies an employee within an entity. A reviewer decides on records with the
 number in another form, the same name and start date, the same name and number in another entity, the
-same e-mail address at work, or the same social security number.
+same e-mail address at work, or, of a namesake, the same date of birth or social security number.
 """

@@ -77,7 +77,8 @@ class Identity:
     `keys` are alternatives, strongest first: the first with all its fields filled is the row's key;
     the others find the row's record as well. `possible_match_rules` find similar records for
     review and are no keys. `comparison_fields` are compared if both sides have them. `scope` is
-    the field that partitions the lists of the service, if any.
+    the field that partitions the lists of the service, if any. `unlisted` are fields of rules that only
+    details have.
     """
 
     resource: str
@@ -85,6 +86,7 @@ class Identity:
     keys: Sequence[MatchRule]
     comparison_fields: Mapping[str, Extractor]
     possible_match_rules: Sequence[MatchRule] = ()
+    unlisted: Collection[str] = ()
 
     @property
     def always_trusted(self) -> bool:

@@ -1,9 +1,10 @@
 """Employees, contacts and consultants in the service: list, read, create (operations 2 to 4, 6 to 11)."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -281,6 +282,29 @@ class Employees(ServiceRemote):
     create_endpoint = "create_employee"
     _list_endpoint = "list_employees"
     _detail_endpoint = "read_employee"
+
+    @cached_property
+    def _apart(self) -> dict[int, Sequence[str]]:
+        """The filters, by entity, that list employees whom `filter=ALL` lacks."""
+        return {}
+
+    async def _page(self, params: Mapping[str, Any], number: int, size: int) -> Page[Any]:
+        """Return the employees of an entity: the interface does not show whom `filter=ALL` includes."""
+        page, entity = await super()._page(params, number, size), params["id_entity"]
+        apart = []
+        for state in self._apart.get(entity, ("STANDBY", "FORMER")):
+            try:
+                others = await super()._page({**params, "filter": state}, number, size)
+            except NotFound:  # perhaps of an empty list, since the service has the entity
+                continue
+            listed = {each.key for each in page}
+            more = [each for each in others if each.key not in listed]
+            if more or others.rejected:
+                apart.append(state)
+                rejected = [*page.rejected, *others.rejected]
+                page = replace(page, records=[*page.records, *more], rejected=rejected)
+        self._apart.setdefault(entity, apart)
+        return page
 
     def _lists(self, scopes: Iterable[Any]) -> Mapping[str, Mapping[str, Any]]:
         entities = sorted({int(each) for each in scopes})

@@ -8,9 +8,15 @@ from typing import Any
 import msgspec
 
 from bms_flows.onboarding.ledger.store import PostgresLedger
-from bms_flows.onboarding.planning.matching import PlanningView, match_keys_of, records_to_read
+from bms_flows.onboarding.planning.matching import (
+    PlanningView,
+    match_keys_of,
+    namesakes_to_read,
+    records_to_read,
+)
 from bms_flows.onboarding.planning.views import ledger_view
 from bms_flows.onboarding.reading.sheet import Sheet
+from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity, rules_version
 from bms_flows.onboarding.resources.remote import Remote
 from bms_flows.onboarding.resources.snapshot import ServiceLists
@@ -96,6 +102,7 @@ class DropLists:
             contains=snapshot.contains,
         )
         view = view.without(await self._removed(view, undone))
+        view = replace(view, shown=await self._with_unlisted(view))
         wanted = records_to_read(sheet, resource, identity, view)
         records = await self._details(wanted)
         return replace(view, records={i: each for i, each in records.items() if each is not None})
@@ -106,6 +113,18 @@ class DropLists:
         deleted = {each for each in known if each in view.by_id and view.by_id[each].deleted}
         records = await self._details(each for each in known if not view.is_listed(each))
         return deleted.union(each for each, record in records.items() if record is None)
+
+    async def _with_unlisted(self, view: PlanningView) -> list[ServiceRecord]:
+        """Return the records; those of rows' namesakes with the digests of fields that only details have."""
+        namesakes = namesakes_to_read(self.sheet, self.remote.identity, view)
+        details = await self._details(namesakes)
+        more = {i: self.remote.known(each).other_digests for i, each in details.items() if each}
+        return [
+            msgspec.structs.replace(known, other_digests=(*known.other_digests, *more[i]))
+            if (i := known.remote_id) in more
+            else known
+            for known in view.shown
+        ]
 
     async def _details(self, remote_ids: Iterable[str]) -> dict[str, Any]:
         """Return details by remote id; None for a record that the service does not have."""
