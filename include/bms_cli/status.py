@@ -128,11 +128,14 @@ def _show(report: Mapping[str, Any], settings: FlowSettings) -> None:
 
 
 def _counted(flows: Mapping[str, Any]) -> str:
-    """Return how many flows are healthy, need an action and never ran."""
-    states = Counter(
-        {"fresh": "healthy", "never_ran": "never ran"}.get(each["state"], "need an action")
-        for each in flows.values()
-    )
+    """Return how many flows are healthy, need an action and never ran.
+
+    A flow without a target has the state of its last load or drop.
+    """
+    from bms_flows.monitoring.freshness import BY_SEVERITY
+
+    words = {"never_ran": "never ran"} | dict.fromkeys(BY_SEVERITY[1:], "need an action")
+    states = Counter(words.get(each["state"], "healthy") for each in flows.values())
     order = ("healthy", "need an action", "never ran")
     return ", ".join(f"{states[name]} {name}" for name in order if states[name])
 

@@ -76,6 +76,23 @@ def test_every_flow_that_records_runs_is_shown_in_full_width(shown: Shown) -> No
     assert "…" not in "".join(listed)
 
 
+def test_a_flow_without_target_is_healthy_unless_its_last_run_failed(
+    warehouse: Engine, shown: Shown
+) -> None:
+    runs = {
+        "invoice_report": ("report", "complete", {}),
+        "employee_onboarding": ("conclude", "complete", {"ending": "applied"}),
+        "contact_creation": ("conclude", "failed", {}),
+    }
+    with warehouse.begin() as connection:
+        for flow, (step, state, details) in runs.items():
+            given = {"flow": flow, "dag_run_id": "r", "step": step, "state": state}
+            times = {"started_at": datetime.now(UTC), "finished_at": datetime.now(UTC)}
+            connection.execute(insert(step_run).values(**given, **times, details=details))
+    _, out = shown("status")
+    assert out.startswith(f"Health: 2 healthy, 1 need an action, {len(FLOWS) - 5} never ran, ")
+
+
 def test_nothing_is_cut_when_the_output_goes_to_a_file(warehouse_uri: str) -> None:
     done = subprocess.run(  # noqa: S603 - our own command
         [sys.executable, "-m", "bms_cli", "status", "--url", warehouse_uri],
