@@ -12,8 +12,8 @@ TRANSIENT = ("08", "25006", "25P03", "40", "53", "55", "57")
 """Prefixes of transient SQLSTATEs: connection, standby, idle timeout, rollback, resources, locks, shutdown."""
 
 REMEDIES = {
-    "25006": "the address leads to a standby, or the role is read-only: connect to the primary, or "
-    "name all servers and add target_session_attrs=read-write",
+    "25006": "the address leads to a standby, or role or database is read-only, as hosted ones with a full "
+    "disk: connect to the primary, or name all servers and add target_session_attrs=read-write",
     "42501": "the user lacks a privilege: connect as the owner of the tables, and for bms migrate "
     "as the owner of the database",
     "53100": "free space on PostgreSQL's disk (its log names the file) and retry",

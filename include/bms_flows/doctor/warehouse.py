@@ -12,7 +12,7 @@ from bms_flows.doctor.finding import Finding
 from bms_flows.runtime.step_log import own_version
 from bms_warehouse import migration
 from bms_warehouse.database import clock
-from bms_warehouse.errors import EncodingUnsupported, PoolerFound, WarehouseError
+from bms_warehouse.errors import REMEDIES, EncodingUnsupported, PoolerFound, WarehouseError
 from bms_warehouse.tables import METADATA, PRIVATE_METADATA
 
 OLDEST: Final = 14
@@ -54,7 +54,9 @@ def schema(engine: Engine) -> Iterator[Finding]:
 
 
 def rights(connection: Connection) -> Iterator[Finding]:
-    """Yield tables on which the user lacks a privilege."""
+    """Yield tables on which the user lacks a privilege, and a session that may only read."""
+    if connection.scalar(text("show transaction_read_only")) == "on":
+        yield Finding("privilege_missing", f"No write is possible: {REMEDIES['25006']}.")
     names = [each.fullname for each in (*METADATA.sorted_tables, *PRIVATE_METADATA.sorted_tables)]
     lacking = connection.execute(
         text("""

@@ -161,6 +161,16 @@ def test_a_user_without_rights(
             connection.execute(text(f"drop role {role}"))
 
 
+def test_a_warehouse_that_accepts_no_writes(
+    doctor: Doctor, warehouse_uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = make_url(warehouse_uri).update_query_dict(
+        {"options": "-c default_transaction_read_only=on"}
+    )
+    monkeypatch.setenv("BMS_WAREHOUSE_URL", url.render_as_string(hide_password=False))
+    assert "connect to the primary" in named(doctor())["privilege_missing"]
+
+
 def test_disks_without_room(doctor: Doctor) -> None:
     found = named(doctor("--free-gb", "1000000"))
     assert "1000000.0 GB wanted" in found["data_root_low"]

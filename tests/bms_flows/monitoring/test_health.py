@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, insert
+from sqlalchemy import Engine, insert, make_url
 
 from bms_cli.app import main
 from bms_flows.monitoring import alarms
@@ -138,6 +138,22 @@ def test_notify_sends_one_message_for_an_alarm_and_one_for_its_recovery(
     for _ in range(3):
         assert command("--notify")[0] == 0
     assert messages.titles == ["Alarm: contact_sync (late)", "Recovered: contact_sync (late)"]
+
+
+def test_a_warehouse_that_accepts_no_writes_is_an_outage_before_an_alarm_is_due(
+    command: Command, warehouse: Engine, warehouse_uri: str, messages: Webhook
+) -> None:
+    """No alarm could be recorded there, and each load fails."""
+    load(warehouse, 0)
+    url = make_url(warehouse_uri).update_query_dict(
+        {"options": "-c default_transaction_read_only=on"}
+    )
+    read_only = url.render_as_string(hide_password=False)
+    assert command(url=read_only)[0] == 0
+    code, said = command("--notify", url=read_only)
+    assert code == 2
+    assert "connect to the primary" in said["reason"]
+    assert messages.titles == ["Alarm: warehouse (warehouse_unreachable)"]
 
 
 @pytest.mark.parametrize("disk_was_full", [False, True])
