@@ -30,7 +30,7 @@ import pyarrow as pa
 
 from bms.arrays import MISFITS, exact_array, misfits
 from bms.field_values import AMOUNT_DECIMALS
-from bms.frames import Frame, narrowed
+from bms.frames import AmountDtype, Frame, narrowed
 from bms.records import Record, described
 from bms.records.declaration import Kind
 from bms.typed_rows import EXTRA, kinds
@@ -108,7 +108,7 @@ def dataframe(
 
 
 def _dtype(type_: pa.DataType) -> Any:
-    return pd.ArrowDtype(type_) if pa.types.is_decimal(type_) else PANDAS.get(type_)
+    return AmountDtype(type_) if pa.types.is_decimal(type_) else PANDAS.get(type_)
 
 
 def _array(

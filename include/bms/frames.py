@@ -1,15 +1,18 @@
 """DataFrame and Series whose everyday operations work on exact amounts and on days.
 
-pandas supports decimals of Arrow only in part. These subclasses add what is missing: arithmetic that
-stays exact (`* 1.2` multiplies by the decimal 1.2; a ratio has at most nine decimals, and is NA if
-it divides by 0), `cumsum`, `nlargest`, `describe`, `to_sql` and
-`to_excel`, and comparisons of days with `datetime.date`. Operations return the same classes.
+pandas supports decimals of Arrow only in part. `AmountArray` adds what is missing, for columns, frames
+and groups: arithmetic that stays exact (`* 1.2` multiplies by the decimal 1.2; a ratio has at most nine
+decimals, and is NA if it divides by 0), means with nine decimals, and running totals. `Frame` and
+`Column` add `nlargest`, `describe`, `to_sql`, `to_excel`, and comparisons of days with `datetime.date`.
 """
 
+import math
+import operator
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from itertools import repeat
 from numbers import Integral, Real
 from typing import Any, Final
 
@@ -52,9 +55,121 @@ def is_amount(dtype: Any) -> bool:
 
 
 # The stubs of pandas leave out its hooks for subclasses, and call overridden methods final.
+_Dtype: Any = pd.ArrowDtype
+_Array: Any = pd.arrays.ArrowExtensionArray
 _Series: Any = pd.Series
 _DataFrame: Any = pd.DataFrame
-_arithmetic = _Series._arith_method  # noqa: SLF001 - a hook of pandas for subclasses
+
+
+class AmountDtype(_Dtype):  # type: ignore[misc]  # see above
+    """The type of exact amounts, with a name like `decimal128(18, 2)[pyarrow]`."""
+
+    def construct_array_type(self) -> Any:
+        """Return the type of the values."""
+        return AmountArray
+
+    def _get_common_dtype(self, dtypes: Sequence[Any]) -> Any:
+        if not all(map(is_amount, dtypes)):
+            return super()._get_common_dtype(dtypes)
+        types = [each.pyarrow_dtype for each in dtypes]
+        scale = max(each.scale for each in types)
+        digits = scale + max(each.precision - each.scale for each in types)
+        return AmountDtype(pa.decimal128(min(digits, MOST_DIGITS), scale))
+
+
+class AmountArray(_Array):  # type: ignore[misc]  # see above
+    """Exact amounts; what results from them may be of other types."""
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the values."""
+        dtype = super().dtype
+        return AmountDtype(dtype.pyarrow_dtype) if is_amount(dtype) else dtype
+
+    @classmethod
+    def _box_pa_scalar(cls, value: Any, pa_type: Any = None) -> Any:
+        amount = pa_type is not None and pa.types.is_decimal(pa_type)
+        return super()._box_pa_scalar(_exact(value) if amount else value, pa_type)
+
+    def _arith_method(self, other: Any, op: Callable[[Any, Any], Any]) -> Any:
+        if not is_amount(self.dtype):
+            return super()._arith_method(other, op)
+        values, other = self, _exact(other)
+        if op.__name__ in ("truediv", "floordiv"):
+            other = _without_zeros(other)
+        elif op.__name__ in ("rtruediv", "rfloordiv"):
+            values = _without_zeros(self)
+        calculate = _Array._arith_method  # noqa: SLF001 - a hook of pandas for subclasses
+        try:
+            result = calculate(values, other, op)
+        except pa.ArrowInvalid:
+            try:
+                result = calculate(_narrow(values), _narrow(other), op)
+            except pa.ArrowInvalid:
+                text = "the exact result exceeds 38 digits: round() first, or use astype(float)"
+                raise OverflowError(text) from None
+        return _narrow(result, AMOUNT_DECIMALS if "div" in op.__name__ else None)
+
+    def _accumulate(self, name: str, *, skipna: bool = True, **kwargs: Any) -> Any:
+        if name in RUNNING and is_amount(self.dtype):
+            return self._running(name, repeat(0), skipna=skipna)
+        return super()._accumulate(name, skipna=skipna, **kwargs)
+
+    def _reduce(self, name: str, **kwargs: Any) -> Any:
+        mean = name == "mean" and is_amount(self.dtype)
+        values = AmountArray(self._for_means()) if mean else self
+        return _Array._reduce(values, name, **kwargs)  # noqa: SLF001 - as above
+
+    def _groupby_op(self, *, how: str, ids: Any, ngroups: int, **kwargs: Any) -> Any:
+        if is_amount(self.dtype):
+            skipna = kwargs.get("skipna", True)
+            if how in RUNNING:
+                return self._running(how, ids, skipna=skipna)
+            if how == "mean":
+                return self._means(ids, ngroups, skipna=skipna)
+            if how in ("rank", "idxmax", "idxmin"):
+                ranks = self._order()
+                return ranks._groupby_op(how=how, ids=ids, ngroups=ngroups, **kwargs)  # noqa: SLF001 - as above
+        return super()._groupby_op(how=how, ids=ids, ngroups=ngroups, **kwargs)
+
+    def _means(self, ids: Any, ngroups: int, *, skipna: bool) -> Any:
+        """Return the mean of each group."""
+        values, options = self._for_means(), pc.ScalarAggregateOptions(skip_nulls=skipna)
+        table = pa.table({"group": pa.array(ids, pa.int64()), "value": values})
+        found = table.group_by("group").aggregate([("value", "mean", options)]).to_pydict()
+        means = dict(zip(found["group"], found["value_mean"], strict=True))
+        return AmountArray(pa.array([means.get(each) for each in range(ngroups)], values.type))
+
+    def _for_means(self) -> Any:
+        scale = max(AMOUNT_DECIMALS, self.dtype.pyarrow_dtype.scale)
+        return self._pa_array.cast(pa.decimal128(MOST_DIGITS, scale))
+
+    def _order(self) -> Any:
+        """Return the ranks of the values: floats in the same order."""
+        return self._rank(method="dense").astype("Float64")
+
+    def _running(self, name: str, groups: Iterable[int], *, skipna: bool) -> Any:
+        """Return the running total, maximum or minimum of each group, exactly."""
+        current, totals = dict[int, Any](), list[Any]()
+        for group, value in zip(groups, self._pa_array.to_pylist(), strict=False):
+            before = current.get(group, value)
+            if None in (value, before) or group < 0:  # a negative number is no group
+                totals.append(None)
+                if skipna:
+                    continue
+            else:
+                totals.append(RUNNING[name](before, value) if group in current else value)
+            current[group] = totals[-1]
+        type_ = pa.decimal128(MOST_DIGITS, self.dtype.pyarrow_dtype.scale)
+        return _narrow(AmountArray(pa.array(totals, type_)))
+
+
+RUNNING: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "cumsum": operator.add,
+    "cummax": max,
+    "cummin": min,
+}
+"""What each running statistic does with the value so far and the next one."""
 
 
 class Column(_Series):  # type: ignore[misc]  # see above
@@ -67,27 +182,6 @@ class Column(_Series):  # type: ignore[misc]  # see above
     @property
     def _constructor_expanddim(self) -> Any:
         return Frame
-
-    def _arith_method(self, other: Any, op: Callable[[Any, Any], Any]) -> Any:
-        amount = is_amount(self.dtype)
-        if not amount and not is_amount(getattr(other, "dtype", None)):
-            return super()._arith_method(other, op)
-        if amount and isinstance(other, Real):
-            other = Decimal(int(other)) if isinstance(other, Integral) else Decimal(str(other))
-        column = self
-        if op.__name__ in ("truediv", "floordiv"):
-            other = _without_zeros(other)
-        elif op.__name__ in ("rtruediv", "rfloordiv"):
-            column = _without_zeros(self)
-        try:
-            result = _arithmetic(column, other, op)
-        except pa.ArrowInvalid:
-            try:
-                result = _arithmetic(_narrow(column), _narrow(other), op)
-            except pa.ArrowInvalid:
-                text = "the exact result exceeds 38 digits: round() first, or use astype(float)"
-                raise OverflowError(text) from None
-        return _narrow(result, AMOUNT_DECIMALS if "div" in op.__name__ else None)
 
     def _cmp_method(self, other: Any, op: Callable[[Any, Any], Any]) -> Any:
         return super()._cmp_method(self._as_day(other), op)
@@ -102,25 +196,6 @@ class Column(_Series):  # type: ignore[misc]  # see above
         if isinstance(values, list | tuple | set):
             values = [self._as_day(each) for each in values]
         return super().isin(values)
-
-    def mean(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the mean, of amounts with nine decimals."""
-        if not is_amount(self.dtype):
-            return super().mean(*args, **kwargs)
-        type_ = pa.decimal128(MOST_DIGITS, max(AMOUNT_DECIMALS, self.dtype.pyarrow_dtype.scale))
-        return _Series.mean(self.astype(pd.ArrowDtype(type_)), *args, **kwargs)
-
-    def cumsum(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the running total, exactly."""
-        if not is_amount(self.dtype):
-            return super().cumsum(*args, **kwargs)
-        total, totals = Decimal(0), list[Decimal | None]()
-        for each in self:
-            total += 0 if each is pd.NA else each
-            totals.append(None if each is pd.NA else total)
-        type_ = pa.decimal128(MOST_DIGITS, self.dtype.pyarrow_dtype.scale)
-        values = pd.arrays.ArrowExtensionArray(pa.array(totals, type_))
-        return _narrow(self._constructor(values, index=self.index, name=self.name))
 
     def nlargest(self, n: int = 5, keep: Any = "first") -> Any:
         """Return the `n` largest values."""
@@ -152,11 +227,6 @@ class Frame(_DataFrame):  # type: ignore[misc]  # see above
 
     def _amounts(self) -> list[Any]:
         return [name for name, dtype in self.dtypes.items() if is_amount(dtype)]
-
-    def _arith_method(self, other: Any, op: Callable[[Any, Any], Any]) -> Any:
-        if isinstance(other, Real | Decimal) and self._amounts():
-            return self.apply(lambda column: op(column, other))
-        return super()._arith_method(other, op)
 
     def _ranks(self, columns: Any) -> pd.DataFrame:
         names = [columns] if isinstance(columns, str) else columns
@@ -200,27 +270,35 @@ Frame.__module__, Frame.__qualname__ = pd.DataFrame.__module__, pd.DataFrame.__q
 Frame.__name__ = pd.DataFrame.__name__
 
 
-def _narrow(column: Any, decimals: int | None = None) -> Any:
-    """Return a column of amounts with as few digits as they need, and anything else unchanged."""
-    if not isinstance(column, pd.Series) or not is_amount(column.dtype):
-        return column
-    values = narrowed(pa.chunked_array(pa.array(column)), decimals)
-    return column._constructor(  # noqa: SLF001 - the hook of pandas for subclasses
-        pd.arrays.ArrowExtensionArray(values), index=column.index, name=column.name
+def _narrow(values: Any, decimals: int | None = None) -> Any:
+    """Return amounts with as few digits as they need, and anything else unchanged."""
+    if not is_amount(getattr(values, "dtype", None)):
+        return values
+    return AmountArray(narrowed(pa.chunked_array(pa.array(values)), decimals))
+
+
+def _exact(value: Any) -> Any:
+    """Return a number as a decimal, a flag as 0 or 1, and anything else unchanged."""
+    if isinstance(value, Real) and not math.isnan(value):
+        return Decimal(int(value)) if isinstance(value, Integral) else Decimal(str(value))
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    return (
+        value.astype("int64" if isinstance(value, np.ndarray) else "Int64")
+        if kind == "b"
+        else value
     )
 
 
 def _without_zeros(divisor: Any) -> Any:
     """Return a divisor with NA in place of 0, so that a quotient by 0 is NA."""
-    if isinstance(divisor, pd.Series):
-        return divisor.where(divisor != 0)
-    if divisor == 0:
+    if pd.api.types.is_list_like(divisor):
+        column = pd.Series(divisor)
+        return column.where(column != 0).array
+    if isinstance(divisor, Real | Decimal) and divisor == 0:
         raise ZeroDivisionError("division of amounts by 0")
     return divisor
 
 
 def _ranks(column: Any) -> Any:
-    """Return a column by position, with the ranks of amounts: they are floats in the same order."""
-    if not is_amount(column.dtype):
-        return pd.Series(column.array)
-    return pd.Series(column.rank(method="dense").astype("float64").to_numpy())
+    """Return a column by position, with the ranks of amounts."""
+    return pd.Series(column.array._order() if is_amount(column.dtype) else column.array)  # noqa: SLF001 - ours
