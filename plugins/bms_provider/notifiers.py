@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseNotifier
+from airflow.sdk import BaseNotifier, TaskInstanceState
 
 from bms_flows import extra
 from bms_provider import flow_context
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class BmsNotifier(BaseNotifier):
     """Sends a message with a link to the run, for example as ``on_failure_callback`` of a task.
 
-    :param title: first line, and subject of a mail (templated).
-    :param text: further lines (templated). Every recipient reads it: give no personal data.
+    :param title: first line, and subject of a mail (templated). Default: DAG, task and state.
+    :param text: further lines (templated), without personal data: every recipient reads them.
     :param to: a mail address, or the connection id of a webhook (templated). Default: the
         channels of the alarms.
     """
@@ -28,7 +28,7 @@ class BmsNotifier(BaseNotifier):
 
     def __init__(
         self,
-        title: str = "{{ dag.dag_id }}: {{ ti.task_id }} is {{ ti.state }}",
+        title: str = "",
         text: str = "",
         to: str = "",
     ) -> None:
@@ -43,10 +43,18 @@ class BmsNotifier(BaseNotifier):
         from bms_flows.runtime.notice import Links, Notice  # noqa: PLC0415 - keeps DAG parsing fast
         from bms_provider import notices  # noqa: PLC0415
 
-        settings, run = flow_context.flow_settings(), context["dag_run"]
-        page = Links.of(settings).run(run.dag_id, run.run_id)
-        lines = [*self.text.splitlines(), f"Run: {page}"]
-        notices.send(Notice(self.title, tuple(lines)), settings, self.to)
+        settings = flow_context.flow_settings()
+        page = Links.of(settings).run(context["dag"].dag_id, context["run_id"])
+        lines = (*str(self.text).splitlines(), f"Run: {page}")
+        title = str(self.title) or f"{context['dag'].dag_id}: {_outcome(context)}"
+        notices.send(Notice(title, lines), settings, self.to)
+
+
+def _outcome(context: Any) -> str:
+    """Return how a task or, in the callback of a DAG, the run ended."""
+    if reason := context.get("reason"):  # then `ti` has no state, or is missing
+        return str(reason)
+    return f"{context['ti'].task_id} is {TaskInstanceState(context['ti'].state).value}"
 
 
 class BmsApprovalNotifier(BaseNotifier):

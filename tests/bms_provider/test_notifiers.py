@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk import DAG
+from airflow.sdk import DAG, TaskInstanceState
 
 from bms_flows.runtime.notice import NotDelivered
 from bms_provider.notifiers import BmsNotifier
@@ -13,12 +13,13 @@ from bms_provider.provider_info import get_provider_info
 from tests.listeners import webhook
 
 
-def notify(notifier: BmsNotifier) -> None:
+def notify(notifier: BmsNotifier, **options: Any) -> None:
     """Call a notifier as Airflow calls it after a task failed."""
     context: Any = {
-        "dag": DAG("my_dag", schedule=None),
-        "ti": SimpleNamespace(task_id="load", state="failed"),
-        "dag_run": SimpleNamespace(dag_id="my_dag", run_id="manual__1"),
+        "dag": DAG("my_dag", schedule=None, **options),
+        "run_id": "manual__1",
+        "ti": SimpleNamespace(task_id="load", state=TaskInstanceState.FAILED),
+        "exception": ValueError("no rows"),
     }
     notifier(context)
 
@@ -45,6 +46,25 @@ def test_a_message_may_go_to_another_webhook(connect: Callable[..., None]) -> No
         notify(BmsNotifier("Loaded", to="team_chat"))
     assert alarms.texts == []
     assert team.texts[0].startswith("Loaded\n")
+
+
+def test_native_templates_may_render_other_objects_than_texts(connect: Callable[..., None]) -> None:
+    with webhook() as chat:
+        connect("bms_webhook", conn_type="http", host=chat.url)
+        notify(BmsNotifier(text="{{ exception }}"), render_template_as_native_obj=True)
+    assert "no rows" in chat.texts[0]
+
+
+@pytest.mark.parametrize("task", [{}, {"ti": SimpleNamespace(task_id="load", state=None)}])
+def test_the_callback_of_a_dag_names_the_reason(
+    connect: Callable[..., None], task: dict[str, Any]
+) -> None:
+    """Airflow passes a task without its state, and none if the run ended without one."""
+    context: Any = {"dag": DAG("my_dag", schedule=None), "run_id": "r", "reason": "timed_out"}
+    with webhook() as chat:
+        connect("bms_webhook", conn_type="http", host=chat.url)
+        BmsNotifier()(context | task)
+    assert chat.texts[0].startswith("my_dag: timed_out\nRun: ")
 
 
 def test_without_a_channel_the_error_names_the_connections() -> None:
