@@ -1,6 +1,9 @@
 """Queries for drops, their plans and results."""
 
+from typing import Final
+
 from sqlalchemy import Connection, RowMapping, Table, Text, cast, func, select, text
+from sqlalchemy.dialects.postgresql import array
 
 from bms_warehouse.tables import creation, creation_plan, dropped_file
 
@@ -43,12 +46,16 @@ def progress(connection: Connection, number: int) -> RowMapping:
     return connection.execute(counts.where(creation.c.drop_id == number)).mappings().one()
 
 
-UNDONE = """
+MADE: Final = ("new", "returned_id")
+"""Codes of the evidence that a create made the record, although its response was lost."""
+UNDONE = f"""
     select undone.remote_id from bms.creation undone
     join bms.dropped_file mistake on mistake.id = undone.drop_id and mistake.undo_at is not null
-    where undone.resource = '{resource}' and undone.state = 'created'
-"""
-"""Records on undo sheets: what drops made by mistake created, never what they adopted."""
+    where undone.resource = '{{resource}}' and (
+        undone.state = 'created' or undone.state = 'adopted' and undone.evidence ?| array{[*MADE]}
+    )
+"""  # noqa: S608 - constants
+"""Records on undo sheets: what drops made by mistake created, never what existed before."""
 
 
 def undone(connection: Connection, resource: str) -> set[str]:
@@ -64,7 +71,7 @@ def removed(connection: Connection, mirror: Table) -> set[str]:
 
 
 def created(connection: Connection, number: int, table: Table) -> list[RowMapping]:
-    """Return the records that a drop created, with their state in the mirror `table`; never adopted ones."""
+    """Return the records that a drop created, with their state in the mirror `table`."""
     [key] = table.primary_key
     names = [
         table.c[name] for name in ("last_name", "first_name", "_removal_reason", "_changed_at")
@@ -72,10 +79,12 @@ def created(connection: Connection, number: int, table: Table) -> list[RowMappin
     own = [
         creation.c[name] for name in ("line", "key", "manager_key", "remote_id", "remote_number")
     ]
+    made = creation.c.evidence.has_any(array(MADE))
+    adopted = (creation.c.state == "adopted") & made
     statement = (
         select(*own, *names)
         .join(table, cast(key, Text) == creation.c.remote_id, isouter=True)
-        .where(creation.c.drop_id == number, creation.c.state == "created")
+        .where(creation.c.drop_id == number, (creation.c.state == "created") | adopted)
         .order_by(creation.c.line)
     )
     return [*connection.execute(statement).mappings()]

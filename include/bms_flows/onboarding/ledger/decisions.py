@@ -60,9 +60,9 @@ def give_up(entry: Entry, *, who: str, run: str) -> Transition:
 def forget(entry: Entry) -> Entry:
     """Return a created row whose record users removed by an undo sheet, as one that was given up.
 
-    Raises `InvalidTransition` for an adopted record, which no drop created.
+    Raises `InvalidTransition` for a record that no drop created.
     """
-    if entry.state is not State.CREATED:
+    if not entry.made:
         raise InvalidTransition
     return _replace(
         entry,

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
+from bms_warehouse.queries.drops import MADE
+
 
 class State(StrEnum):
     """State of a ledger row."""
@@ -135,6 +137,12 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def existed(self) -> bool:
         """Whether the service had the record before a POST was sent for the row."""
         return EXISTED in self.evidence
+
+    @property
+    def made(self) -> bool:
+        """Whether a create of the row made its record, with or without a response."""
+        adopted = self.state is State.ADOPTED and not set(MADE).isdisjoint(self.evidence)
+        return adopted or self.state is State.CREATED
 
     def held_by(self, owner: str, now: datetime) -> bool:
         """Whether `owner` holds the lease at `now`."""
