@@ -122,9 +122,10 @@ class Dialect:
     json_text: Literal["plain", "escaped"] = _gap(
         "plain", r"JSON as é, / and no blanks, or as \u00e9, \/ and blanks after separators"
     )
-    date_format: Literal["date", "datetime", "zone", "ms"] = _gap(
+    date_format: Literal["date", "datetime", "zone", "ms", "utc"] = _gap(
         "date",
-        "2026-03-31, 2026-03-31T00:00:00, 2026-03-31T00:00:00+02:00, 2026-03-31T00:00:00.000",
+        "2026-03-31, 2026-03-31T00:00:00, 2026-03-31T00:00:00+02:00, 2026-03-31T00:00:00.000,"
+        " 2026-03-30T22:00:00Z",
     )
     datetime_format: Literal["datetime", "zone", "ms", "utc_ms"] = _gap(
         "zone",

@@ -66,8 +66,12 @@ class RowEncoder:
             case "ms":
                 return f"{value.isoformat()}T00:00:00.000"
             case "zone":
-                midnight = datetime(value.year, value.month, value.day, tzinfo=self._zone)
-                return midnight.isoformat()
+                return self._midnight(value).isoformat()
+            case "utc":
+                return f"{self._midnight(value).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+    def _midnight(self, day: date) -> datetime:
+        return datetime(day.year, day.month, day.day, tzinfo=self._zone)
 
     def _instant(self, value: datetime) -> str:
         local = value.astimezone(self._zone)

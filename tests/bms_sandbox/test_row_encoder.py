@@ -28,6 +28,7 @@ def written(names: tuple[str, ...], **readings: Any) -> bytes:
         ("datetime", "2026-03-31T00:00:00"),
         ("zone", "2026-03-31T00:00:00+02:00"),
         ("ms", "2026-03-31T00:00:00.000"),
+        ("utc", "2026-03-30T22:00:00Z"),
     ],
 )
 def test_dates(form: str, expected: str) -> None:

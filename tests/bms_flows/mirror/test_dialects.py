@@ -32,6 +32,7 @@ READINGS: list[dict[str, Any]] = [
     {"date_format": "datetime"},
     {"date_format": "zone"},
     {"date_format": "ms"},
+    {"date_format": "utc"},
     {"datetime_format": "ms"},
     {"datetime_format": "utc_ms"},
     {"json_text": "escaped"},

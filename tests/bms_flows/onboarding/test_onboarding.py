@@ -412,6 +412,27 @@ def test_a_match_in_another_entity_goes_to_review(
     assert made(sandbox) == {}
 
 
+def test_days_that_the_service_shows_as_midnights_in_utc_are_the_same_days(
+    sandbox: Sandbox, drop: Drop
+) -> None:
+    sandbox.set_dialect(date_format="utc")
+    for number, name in (("900001", "Lefèvre"), ("700002", "Durand")):
+        given = PERSON | {"last_name": name, "payroll_number": number}
+        sandbox.insert("employees", id_entity=1, **given)
+    sandbox.set_fault("commit_then_500", "create_employee", count=1)
+    rows = (
+        "900001;Lefèvre;Aurélie;2026-05-01;",
+        "900002;Durand;Aurélie;2026-05-01;",
+        "900003;Martin;Paul;2026-05-01;",
+        "900004;Roux;Max;2026-01-05;",
+    )
+    same, alike, *sent = run(drop(csv(*rows)), settle_s=0.2)
+    assert same.state == "already_there"
+    assert [fault.code for fault in alike.faults] == ["same_person_other_key"]
+    assert sorted(each.state for each in sent) == ["adopted", "created"]
+    assert all("start_date" in each.verified for each in sent)
+
+
 @pytest.mark.parametrize(
     ("dialect", "state"),
     [

@@ -4,14 +4,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, Final
 
 import msgspec
 
 from bms.client import Client
+from bms.dates import parse_date
 from bms.endpoints import BY_NAME
 from bms.errors import BmsError, NotFound
+from bms.records import Record, described
 from bms.responses import Page
 from bms.transport import BeforeSend
 from bms_flows.onboarding.resources.consultant import consultant, consultant_identity
@@ -205,7 +207,18 @@ class ServiceRemote:
             page: Page[Any] = await read(**params, page_number=number, page_size=size)
         else:
             page = (await read(**params)).as_page(1, size)
-        return page
+        return replace(page, records=[self._in_local_days(each) for each in page])
+
+    def _in_local_days(self, record: Record) -> Any:
+        """Return a record with its days in the service's time zone, which may show midnights in UTC."""
+        days = {}
+        for name in _days(type(record)):
+            text = getattr(record, name)
+            with suppress(ValueError):
+                day = parse_date(text, self._reader.settings.time_zone)
+                if day is not None and not text.startswith(day.isoformat()):
+                    days[name] = day.isoformat()
+        return msgspec.structs.replace(record, **days) if days else record
 
     def _take(self, name: str, page: Page[Any]) -> list[tuple[ServiceRecord, bytes]]:
         """Return the records of a page with digests of their items."""
@@ -252,9 +265,10 @@ class ServiceRemote:
         """Return the detail of a record, None if there is none."""
         key = remote_id if self.identity.scope else int(remote_id)
         try:
-            return (await getattr(self._reader, self._detail_endpoint)(key)).record
+            found = await getattr(self._reader, self._detail_endpoint)(key)
         except NotFound:
             return None
+        return self._in_local_days(found.record)
 
     def known(self, record: Any) -> ServiceRecord:
         """Return the detail of a record as the record of a list."""
@@ -356,6 +370,11 @@ class Consultants(ServiceRemote):
 
     def _lists(self, scopes: Iterable[Any]) -> Mapping[str, Mapping[str, Any]]:
         return {"consultants": {}} if {*scopes} else {}
+
+
+@cache
+def _days(record: type[Record]) -> Sequence[str]:
+    return [name for name, each in described(record).items() if each.kind == "day"]
 
 
 def _merged(snapshot: ServiceLists, at: datetime, read: Mapping[str, ListRead]) -> ServiceLists:
