@@ -23,6 +23,9 @@ LIFE = timedelta(minutes=10)
 ABANDONED = timedelta(hours=1)
 """Time after its end from which a lease counts as that of a killed load: no request takes as long."""
 
+TAKING_S = 15
+"""Maximum seconds that a worker is suspended while it takes a lease: others of the same days wait for it."""
+
 RENEWAL_S = 60.0
 """Minimum seconds between two renewals."""
 
@@ -100,6 +103,8 @@ def end_abandoned(engine: Engine) -> None:
 def _take(engine: Engine, unit: Unit, step_run_id: int, task: str) -> None:
     days = [Range(window.start, window.end + DAY) for window in unit.windows]
     with engine.begin() as connection:
+        idle = f"set local idle_in_transaction_session_timeout = '{TAKING_S}s'"
+        connection.execute(text(idle))
         now = clock(connection)
         free = and_(
             lease.c.id_entity == unit.id_entity,

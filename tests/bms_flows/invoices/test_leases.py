@@ -1,5 +1,6 @@
 """Leases: one run at a time loads a day; a run that lost its lease publishes nothing."""
 
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -7,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, event, text
 
 from bms_flows.invoices import leases, load
 from bms_flows.invoices import review as reviewing
@@ -15,6 +16,7 @@ from bms_flows.invoices.leases import Lease, lease_days
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.checks import judge
 from bms_flows.runtime.windows import Window
+from bms_warehouse import database
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.locks import Busy, LeaseLost
 from tests.support.sql import execute, scalar, scalars
@@ -147,6 +149,31 @@ def test_a_suspended_load_with_merged_rows_blocks_no_other_load(
     assert held(warehouse) == 0
     states = scalars(warehouse, "select state from bms.step_run order by id")
     assert states == ["failed", "complete"]
+
+
+def test_a_worker_suspended_while_it_takes_days_blocks_no_other_run(
+    warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "TAKING_S", 1)
+    taken, resumed = threading.Event(), threading.Event()
+    suspended = database.connect(warehouse.url.render_as_string(hide_password=False))
+
+    @event.listens_for(suspended, "commit")
+    def suspend(_: Connection) -> None:
+        taken.set()
+        resumed.wait()
+
+    with ThreadPoolExecutor(1) as worker:
+        days = lease_days(suspended, unit(0, 9), step_run_id=1, task="a")
+        lost = worker.submit(days.__enter__)
+        try:
+            assert taken.wait(60)
+            with lease_days(warehouse, unit(0, 9), step_run_id=2, task="b"):
+                assert held(warehouse) == 1
+        finally:
+            resumed.set()
+        assert isinstance(lost.exception(), WarehouseError)
+    suspended.dispose()
 
 
 def test_a_lease_is_renewed_once_in_a_while(
