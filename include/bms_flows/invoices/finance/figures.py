@@ -65,14 +65,20 @@ def read(connection: Connection, moment: Moment) -> dict[str, pd.DataFrame]:
 
 
 def ageing(items: pd.DataFrame) -> pd.DataFrame:
-    """Return the amounts due by entity, client and currency, with a column for each age."""
-    client = ["id_entity", "id_client", "currency"]
+    """Return the amounts due by entity, client and currency, with a column for each age.
+
+    Invoices without a client number belong to the client that they name.
+    """
+    items = items.assign(named=items["client_name"].where(items["id_client"].isna()))
+    client = ["id_entity", "id_client", "currency", "named"]
     found = _spread(items, client, "age", AGES, "total_due")
     found["total_due"] = found[[*AGES]].T.agg(_sum)
     latest = items.sort_values(["invoice_date", "id_invoice"], na_position="first")
-    names = latest.drop_duplicates(client, keep="last")[[*client[:2], "client_name", "currency"]]
+    shown = ["id_entity", "id_client", "client_name", "currency", "named"]
+    names = latest.drop_duplicates(client, keep="last")[shown]
     order = ["id_entity", "client_name", "id_client", "currency"]
-    return names.merge(found, on=client).sort_values(order, na_position="last")
+    listed = names.merge(found, on=client).sort_values(order, na_position="last")
+    return listed.drop(columns="named")
 
 
 def _spread(

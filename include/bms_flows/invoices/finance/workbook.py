@@ -1,6 +1,7 @@
 """The files of the invoice report: one workbook, and a CSV file for each of its sheets."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from io import BytesIO
@@ -84,5 +85,7 @@ def _fill(
 def _local(value: Any, zone: ZoneInfo) -> Any:
     """Return a value as Excel can store it: times without zone, texts without control characters."""
     if isinstance(value, datetime):
-        return value.astimezone(zone).replace(tzinfo=None)
+        with suppress(OverflowError):  # the last day of year 9999, which stands for never
+            value = value.astimezone(zone)
+        return value.replace(tzinfo=None)
     return ILLEGAL_CHARACTERS_RE.sub("", value) if isinstance(value, str) else value

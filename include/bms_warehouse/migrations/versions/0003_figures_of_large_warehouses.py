@@ -77,6 +77,16 @@ create or replace view bms.client_invoice_open_item as
 with today as materialized (select cast(now() at time zone bms.company_zone() as date) as day)
 select item.* from today, bms.client_invoice_open_items(now(), today.day) as item;
 
+-- Invoices without a client number belong to the client that they name.
+create or replace view bms.client_invoice_ageing as
+select id_entity, id_client, (array_agg(client_name order by invoice_date desc nulls last, id_invoice desc))[1] as client_name, currency,
+    coalesce(sum(total_due) filter (where age = 'not_due'), 0) as not_due,
+    coalesce(sum(total_due) filter (where age = 'days_1_to_30'), 0) as days_1_to_30,
+    coalesce(sum(total_due) filter (where age = 'days_31_to_60'), 0) as days_31_to_60,
+    coalesce(sum(total_due) filter (where age = 'days_61_to_90'), 0) as days_61_to_90,
+    coalesce(sum(total_due) filter (where age = 'over_90_days'), 0) as over_90_days, sum(total_due) as total_due
+from bms.client_invoice_open_item group by id_entity, id_client, currency, case when id_client is null then client_name end;
+
 create or replace view bms.client_invoice_month_bridge as
 with month as materialized (select date_trunc('month', now(), bms.company_zone()) as start)
 select line.* from month, bms.client_invoice_bridge(month.start, now()) as line;

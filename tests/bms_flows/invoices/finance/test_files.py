@@ -21,7 +21,7 @@ from bms_flows.runtime.settings import Language
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 from tests.bms_flows.invoices.listed import Company, invoice
-from tests.support.sql import execute, scalar
+from tests.support.sql import execute, fetch, scalar
 
 DAY = date(2026, 3, 2)
 EVIL = '=HYPERLINK("http://evil.example";"Client")'
@@ -242,6 +242,18 @@ def handled(node: dict[str, Any]) -> float:
     """Return the rows that the nodes of a plan took or left out, each time that they ran."""
     rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
     return float(rows * node["Actual Loops"] + sum(handled(each) for each in node.get("Plans", ())))
+
+
+def test_clients_without_number_and_odd_dates_are_reported(write: Write, company: Company) -> None:
+    for row, name in zip(company.service.rows[:2], ("A", "B"), strict=True):
+        row |= {"id_client": None, "client_name": name, "due_date": "1753-01-01"}
+    company.service.rows[3]["canceled_on"] = "9999-12-31T23:59:59Z"
+    company.read(DAY)
+    rows = read(write("EN") / "ageing.csv")[1:]
+    clients = [("A", "EUR", 120), ("B", "EUR", Decimal("0.1")), ("Client", "CHF", 12)]
+    assert [(row[2], row[3], Decimal(row[-1].replace(",", "."))) for row in rows] == clients
+    ageing = "select client_name, currency, total_due from bms.client_invoice_ageing order by 1"
+    assert fetch(company.warehouse, ageing) == clients
 
 
 def test_an_amount_shows_all_its_decimals(write: Write, company: Company) -> None:
