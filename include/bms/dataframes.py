@@ -24,12 +24,11 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final, Literal, get_args
 
-import msgspec
 import pandas as pd
 import pyarrow as pa
 
 from bms.arrays import MISFITS, exact_array, misfits
-from bms.field_values import AMOUNT_DECIMALS
+from bms.field_values import AMOUNT_DECIMALS, JSON
 from bms.frames import AmountDtype, Frame, narrowed
 from bms.records import Record, described
 from bms.records.declaration import Kind
@@ -58,8 +57,6 @@ Dates = Literal["datetime64", "arrow"]
 
 BATCH: Final = 10_000
 """Rows converted at once: bounds the Python objects in memory."""
-
-JSON: Final = msgspec.json.Encoder(decimal_format="number")
 
 
 class InexactValue(ValueError):

@@ -1,6 +1,7 @@
 """Conversion of JSON values to field types, also from mistyped values with one interpretation."""
 
 import re
+from datetime import date
 from decimal import Decimal
 from functools import cache
 from typing import Annotated, Any, Final, get_args, get_origin
@@ -18,6 +19,24 @@ UUID: Final = re.compile(
 )
 """A UUID, with its hyphens or without."""
 BOOLEANS: Final = {"true": True, "false": False, "1": True, "0": False}
+
+
+class NoJson(TypeError):
+    """JSON has no values of a type, which the text names."""
+
+
+def own_json(value: Any) -> Any:
+    """Return a number or date of numpy, pandas or pendulum as JSON has it; raise `NoJson`."""
+    if getattr(value, "shape", None) == ():  # a number of numpy
+        return value.item()
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, date):
+        return value.isoformat()
+    raise NoJson(f"JSON has no {type(value).__name__}")
+
+
+JSON: Final = msgspec.json.Encoder(decimal_format="number", enc_hook=own_json)
 
 AMOUNT_DECIMALS: Final = 9
 """Decimals of stored amounts."""

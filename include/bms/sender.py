@@ -4,9 +4,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
-
-import msgspec
+from typing import Any, TypeVar
 
 from bms import retry
 from bms.auth import Token, Tokens, read_token
@@ -23,6 +21,7 @@ from bms.errors import (
     error_for,
     named_fields,
 )
+from bms.field_values import JSON
 from bms.records import described
 from bms.responses import Access
 from bms.scopes import require_scope
@@ -36,8 +35,6 @@ AuthFlow = AsyncGenerator[Request, Response | None]
 """Yields the request of each attempt; receives the previous response, None if there is none."""
 
 Decode = Callable[[bytes], T | Awaitable[T]]
-
-JSON: Final = msgspec.json.Encoder(decimal_format="number")
 
 
 class Sender:

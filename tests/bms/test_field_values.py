@@ -4,9 +4,12 @@ from decimal import Decimal
 from typing import Annotated, Any
 
 import msgspec
+import numpy as np
+import pandas as pd
+import pendulum
 import pytest
 
-from bms.field_values import LONGEST, UUID, field_value, without_noise
+from bms.field_values import JSON, LONGEST, UUID, NoJson, field_value, without_noise
 
 Number = Annotated[int, msgspec.Meta(ge=1)]
 MOST = 10**LONGEST - 1
@@ -138,3 +141,25 @@ def test_only_the_noise_of_binary_numbers_is_rounded(written: str, amount: str) 
 )
 def test_an_amount_without_noise_keeps_its_notation(exact: str) -> None:
     assert str(without_noise(Decimal(exact))) == exact
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (np.int64(12), "12"),
+        (np.float64(0.1), "0.1"),
+        (np.bool_(True), "true"),
+        (pd.NA, "null"),
+        (pd.NaT, "null"),
+        (pd.Timestamp("2026-03-02T08:00:00Z"), '"2026-03-02T08:00:00+00:00"'),
+        (pendulum.date(2026, 3, 2), '"2026-03-02"'),
+        (Decimal("612.50"), "612.50"),
+    ],
+)
+def test_values_of_pandas_and_airflow_are_written_as_json(value: object, written: str) -> None:
+    assert JSON.encode(value).decode() == written
+
+
+def test_a_value_that_json_does_not_have_is_named_by_its_type() -> None:
+    with pytest.raises(NoJson, match="JSON has no ndarray"):
+        JSON.encode({"skills": np.array(["canary"])})

@@ -142,11 +142,15 @@ class BmsCreateOperator(BmsOperator):
 
     def _evaluate(self, context: Context) -> Mapping[str, Any]:
         """Return the body of the current run; raise `BadBody`, which quotes nothing of it."""
+        from bms.field_values import JSON, NoJson  # noqa: PLC0415 - with the task, not at import
+
         try:
             body = self._rendered(context)
-            export.JSON.encode(body)
+            JSON.encode(body)
         except AirflowSkipException:
             raise
+        except NoJson as error:
+            reason = str(error)
         except Exception as error:  # noqa: BLE001 - its text may quote the body
             *_, place = traceback.extract_tb(error.__traceback__)
             reason = f"{type(error).__name__} in {place.name}, line {place.lineno}"
