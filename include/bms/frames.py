@@ -246,12 +246,16 @@ class Frame(_DataFrame):  # type: ignore[misc]  # see above
         return _DataFrame.describe(floats, *args, **kwargs)
 
     def to_sql(self, name: str, con: Any, *, dtype: Any = None, **kwargs: Any) -> Any:
-        """Write the rows to a table, amounts as `numeric`."""
+        """Write the rows to a table, amounts as `numeric` and lists as `json`."""
         if isinstance(dtype, Mapping | None) and not isinstance(con, sqlite3.Connection):
-            from sqlalchemy import Numeric  # noqa: PLC0415 - pandas needs it only here
+            from sqlalchemy import JSON, Numeric  # noqa: PLC0415 - pandas needs it only here
 
-            scales = {each: self.dtypes[each].pyarrow_dtype.scale for each in self._amounts()}
-            types = {each: Numeric(MOST_DIGITS, scale) for each, scale in scales.items()}
+            types = dict[Any, Any]()
+            for column, given in self.dtypes.items():
+                if is_amount(given):
+                    types[column] = Numeric(MOST_DIGITS, given.pyarrow_dtype.scale)
+                elif given.kind == "O" and any(isinstance(each, list) for each in self[column]):
+                    types[column] = JSON(none_as_null=True)
             dtype = {**types, **(dtype or {})}
         return super().to_sql(name, con, dtype=dtype, **kwargs)
 

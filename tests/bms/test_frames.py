@@ -228,15 +228,18 @@ def test_a_frame_is_written_and_read_back() -> None:
     pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(frame)), pd.DataFrame(frame))  # noqa: S301 -- our own bytes
 
 
-def test_amounts_are_numeric_in_a_database(warehouse: sqlalchemy.Engine) -> None:
+def test_amounts_are_numeric_and_lists_json_in_a_database(warehouse: sqlalchemy.Engine) -> None:
     frame = invoices()
+    frame["skills"] = pd.Series([[{"id": 3, "level": 2}], *[None] * 39], dtype=object)
     with warehouse.begin() as connection:
         frame.to_sql("frame", connection, if_exists="replace", index=False)
         types = sqlalchemy.inspect(connection).get_columns("frame")
         kinds = {each["name"]: str(each["type"]) for each in types}
         total = connection.scalar(sqlalchemy.text("select sum(total_incl_vat) from frame"))
+        skills = sqlalchemy.text("select skills from frame where skills is not null")
+        assert connection.scalars(skills).all() == [[{"id": 3, "level": 2}]]
         connection.execute(sqlalchemy.text("drop table frame"))
-    assert kinds["total_incl_vat"] == "NUMERIC(38, 2)"
+    assert (kinds["total_incl_vat"], kinds["skills"]) == ("NUMERIC(38, 2)", "JSON")
     assert total == frame["total_incl_vat"].sum()
 
 
