@@ -7,11 +7,19 @@ outlasts an outage of minutes instead of hours. No record is created twice: the 
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from airflow import __version__
 
-__all__ = ["HAS_RETRY_POLICIES", "RetryDecision", "RetryPolicy", "metrics", "retry_arguments"]
+__all__ = [
+    "HAS_RETRY_POLICIES",
+    "RetryDecision",
+    "RetryPolicy",
+    "deadline_interval",
+    "metrics",
+    "retry_arguments",
+]
 
 OLDEST = (3, 2)
 
@@ -37,6 +45,15 @@ except ImportError:  # Airflow 3.2
 def retry_arguments(policy: RetryPolicy | None) -> dict[str, Any]:
     """Return the task argument for a retry policy; none where Airflow has no such argument."""
     return {"retry_policy": policy} if HAS_RETRY_POLICIES else {}
+
+
+def deadline_interval(length: timedelta) -> Any:
+    """Return a deadline's interval: in Airflow 3.3 as a number of seconds, which it also reads.
+
+    Airflow 3.3.2 stores a timedelta as an object that it can't add up when a run is cleared: the request
+    ends with an error 500 until the deadline has passed.
+    """
+    return length.total_seconds() if HAS_RETRY_POLICIES else length
 
 
 def metrics() -> Any:

@@ -196,7 +196,7 @@ def dag_arguments(
     # Counted from queuing, since manual runs have no logical date.
     alert = deadline and DeadlineAlert(
         reference=DeadlineReference.DAGRUN_QUEUED_AT,
-        interval=deadline,
+        interval=compat.deadline_interval(deadline),
         callback=AsyncCallback(raise_overdue),
     )
     return {
