@@ -104,7 +104,10 @@ class ConcurrencyLimiter:
             permits.semaphore.release()
 
     def _of_loop(self) -> _Permits:
-        return self._permits.setdefault(asyncio.get_running_loop(), _Permits(self.maximum))
+        loop = asyncio.get_running_loop()
+        if loop not in self._permits:
+            self._permits[loop] = _Permits(self.maximum)
+        return self._permits[loop]
 
     def record_response(self, endpoint: str, status: int, seconds: float, now: float) -> None:
         """Adapt the limit to a response's status and to the seconds until it began."""

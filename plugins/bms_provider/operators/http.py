@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.providers.http.operators.http import HttpOperator
 from airflow.providers.http.sensors.http import HttpSensor
+from airflow.sdk.bases.decorator import determine_kwargs
 
 from bms.errors import BmsError
 from bms_provider import compat, policy
 from bms_provider.hooks.http import BmsHttpHook, check_get, next_page
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from airflow.sdk import Context, PokeReturnValue
     from requests import Response
 
@@ -66,11 +69,16 @@ class BmsHttpOperator(HttpOperator):
         """The hook of the operator's connection."""
         return BmsHttpHook(self.http_conn_id)
 
-    def process_response(self, context: Context, response: Any) -> Any:  # noqa: ARG002 - Airflow's signature
+    def process_response(self, context: Context, response: Any) -> Any:
         """Check the response, or all pages, and return what goes to XCom."""
-        if self.response_check is not None and not self.response_check(response):
+        if self.response_check and not _result(self.response_check, response, context):
             raise ValueError("response_check returned False")
-        return self.response_filter(response) if self.response_filter is not None else None
+        return _result(self.response_filter, response, context) if self.response_filter else None
+
+
+def _result(function: Callable[..., Any], response: Any, context: Context) -> Any:
+    """Return a function's result for a response and those parts of the context that it names."""
+    return function(response, **determine_kwargs(function, [response], context))
 
 
 class BmsHttpSensor(HttpSensor):
@@ -110,12 +118,17 @@ class BmsHttpSensor(HttpSensor):
         """The hook of the sensor's connection."""
         return BmsHttpHook(self.http_conn_id)
 
-    def poke(self, context: Context) -> bool | PokeReturnValue:  # noqa: ARG002 - Airflow's signature
+    def poke(self, context: Context) -> bool | PokeReturnValue:
         """Return whether the response is accepted."""
         try:
-            response: Response = self.hook.run(self.endpoint, self.request_params, self.headers)
+            response: Response = self.hook.run(
+                self.endpoint, self.request_params, self.headers, self.extra_options
+            )
         except BmsError as error:
             if str(error.status) in self.response_error_codes_allowlist:
                 return False
             raise
-        return True if self.response_check is None else self.response_check(response)
+        if self.response_check is None:
+            return True
+        accepted: bool | PokeReturnValue = _result(self.response_check, response, context)
+        return accepted

@@ -33,6 +33,17 @@ def test_all_pages_are_read_with_one_token(sandbox: Sandbox) -> None:
     assert requests == {"token": {"200": 1}, "list_contacts": {"200": 3}}
 
 
+def test_callables_may_take_the_context_as_those_of_the_http_provider() -> None:
+    found = listing(response_filter=lambda pages, run_id: (run_id, len(ids(pages))))
+    assert found.execute({"run_id": "r"}) == ("r", 25)
+    given: dict[str, Any] = {"endpoint": CONTACTS, "request_params": {"filter": "ALL"}}
+    sensor = BmsHttpSensor(task_id="w", response_check=lambda _, run_id: run_id == "r", **given)
+    assert sensor.poke({"run_id": "r"}) is True
+    refused = BmsHttpSensor(task_id="w", extra_options={"timeout": 1}, **given)
+    with pytest.raises(ValueError, match="check_response as its only option"):
+        refused.poke({})
+
+
 @pytest.mark.parametrize(
     ("changed", "text"),
     [
