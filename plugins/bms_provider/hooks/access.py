@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bms_provider.hooks.connection import FIELDS, assumption
+from bms_provider.hooks.connection import FIELDS, remarks
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -36,7 +36,7 @@ def describe_access(access: Access) -> str:
 
 def advice(error: BmsError, connection: Connection, base_url: str) -> str:
     """Return which connection and host an error is about, and what the user should check."""
-    parts = [f"Connection {connection.conn_id}, {base_url}", remedy(error), assumption(connection)]
+    parts = [f"Connection {connection.conn_id}, {base_url}", remedy(error), remarks(connection)]
     return ". ".join(part.removesuffix(".") for part in parts if part) + "."
 
 

@@ -19,11 +19,11 @@ from bms_provider.hooks.access import advice, describe_access, hurried, remedy
 from bms_provider.hooks.connection import (
     FIELDS,
     BadConnection,
-    assumption,
     client_settings,
     entity_list,
     exposures,
     given_extras,
+    remarks,
     unknown_extras,
 )
 
@@ -87,7 +87,7 @@ class BmsHook(BaseHook):
         if (proxy := settings.proxy()) and (password := urlsplit(proxy).password):
             mask_secret(password)
             mask_secret(unquote(password))
-        for each in filter(None, [*exposures(settings), assumption(self.connection)]):
+        for each in filter(None, [*exposures(settings), remarks(self.connection)]):
             log.warning("Connection %s: %s", self.bms_conn_id, each)
         slots = slots_of_current_task()
         if slots is None or slots >= settings.concurrency:
@@ -222,7 +222,7 @@ class BmsHook(BaseHook):
             access = self.access()
         except BmsError as error:
             return False, " ".join(
-                filter(None, [f"{error}.", remedy(error), assumption(self.connection)])
+                filter(None, [f"{error}.", remedy(error), remarks(self.connection)])
             )
         except BadConnection as error:
             return False, str(error)
@@ -239,7 +239,7 @@ class BmsHook(BaseHook):
         ignored = unknown_extras(self.connection)
         notes = [
             f"Ignored unknown extras: {ignored}." if ignored else "",
-            assumption(self.connection),
+            remarks(self.connection),
         ]
         return True, " ".join(filter(None, [describe_access(access), *notes]))
 

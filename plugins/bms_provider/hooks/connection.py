@@ -112,12 +112,16 @@ def exposures(settings: ClientSettings) -> list[str]:
     return found
 
 
-def assumption(connection: Connection) -> str:
-    """Return what is assumed about a host without a scheme, empty for a host with one."""
+def remarks(connection: Connection) -> str:
+    """Return what is assumed about a host without a scheme, and which credential has a blank at an end."""
     host = (connection.host or "").strip()
-    if not host or "://" in host:
-        return ""
-    return f"{FIELDS['base_url']} names no scheme: https:// is assumed."
+    found = []
+    if host and "://" not in host:
+        found.append(f"{FIELDS['base_url']} names no scheme: https:// is assumed.")
+    for name, value in (("client_id", connection.login), ("secret", connection.password)):
+        if value and value != value.strip():  # files and environments of secrets often end so
+            found.append(f"{FIELDS[name]} begins or ends with a blank or line break.")
+    return " ".join(found)
 
 
 def entity_list(given: object) -> list[int]:

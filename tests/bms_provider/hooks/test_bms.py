@@ -90,13 +90,14 @@ def test_a_failed_test_makes_one_attempt_and_advises_what_to_check(
     ("fields", "advice"),
     [
         ({"password": "wrong-canary"}, "Check login (Client ID)"),
+        ({"password": "canary\n"}, "password (Secret) begins or ends with a blank or line break."),
         ({"host": "http://127.0.0.1:9"}, "Check host (Base URL), its port"),
         ({"host": ""}, "host (Base URL) is empty"),
         ({"path": "/elsewhere"}, "A server responded, but not the service"),
         ({"path": "/v1"}, "refused (404); check the base URL, which ends before /v1"),
         ({"extra": {"entities": "canary"}}, "extra entities (Entities) takes numbers"),
     ],
-    ids=["secret", "no server", "no host", "wrong path", "path with /v1", "entities"],
+    ids=["secret", "line break", "no server", "no host", "wrong path", "path with /v1", "entities"],
 )
 def test_a_failed_test_names_the_wrong_field_and_quotes_no_value(
     sandbox: Sandbox, connect: Any, fields: dict[str, Any], advice: str
