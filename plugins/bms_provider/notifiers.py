@@ -51,10 +51,14 @@ class BmsNotifier(BaseNotifier):
 
 
 def _outcome(context: Any) -> str:
-    """Return how a task or, in the callback of a DAG, the run ended."""
-    if reason := context.get("reason"):  # then `ti` has no state, or is missing
+    """Return how a task or, in the callback of a DAG, the run ended.
+
+    The DAG processor, which calls those of runs and of killed tasks, knows no state of a task.
+    """
+    if reason := context.get("reason"):
         return str(reason)
-    return f"{context['ti'].task_id} is {TaskInstanceState(context['ti'].state).value}"
+    task, state = context["ti"].task_id, context["ti"].state
+    return f"{task} is {TaskInstanceState(state).value if state else 'in an unknown state'}"
 
 
 class BmsApprovalNotifier(BaseNotifier):

@@ -55,16 +55,26 @@ def test_native_templates_may_render_other_objects_than_texts(connect: Callable[
     assert "no rows" in chat.texts[0]
 
 
-@pytest.mark.parametrize("task", [{}, {"ti": SimpleNamespace(task_id="load", state=None)}])
-def test_the_callback_of_a_dag_names_the_reason(
-    connect: Callable[..., None], task: dict[str, Any]
+KILLED = {"ti": SimpleNamespace(task_id="load", state=None)}
+
+
+@pytest.mark.parametrize(
+    ("given", "title"),
+    [
+        ({"reason": "timed_out"}, "timed_out"),
+        ({"reason": "timed_out", **KILLED}, "timed_out"),
+        (KILLED, "load is in an unknown state"),
+    ],
+    ids=["a run without a task", "a run", "a killed task"],
+)
+def test_the_callbacks_of_the_dag_processor_pass_no_state(
+    connect: Callable[..., None], given: dict[str, Any], title: str
 ) -> None:
-    """Airflow passes a task without its state, and none if the run ended without one."""
-    context: Any = {"dag": DAG("my_dag", schedule=None), "run_id": "r", "reason": "timed_out"}
+    context: Any = {"dag": DAG("my_dag", schedule=None), "run_id": "r", **given}
     with webhook() as chat:
         connect("bms_webhook", conn_type="http", host=chat.url)
-        BmsNotifier()(context | task)
-    assert chat.texts[0].startswith("my_dag: timed_out\nRun: ")
+        BmsNotifier()(context)
+    assert chat.texts[0].startswith(f"my_dag: {title}\nRun: ")
 
 
 def test_without_a_channel_the_error_names_the_connections() -> None:
