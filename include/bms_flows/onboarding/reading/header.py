@@ -21,6 +21,7 @@ _FIGURES: Final = re.compile("[0-9@]")
 _SMALL_WORDS: Final = frozenset(
     {"d", "de", "des", "du", "en", "et", "l", "la", "le", "les", "of", "the"}
 )
+_MAIL: Final = frozenset({"courriel", "email", "mail", "messagerie"})
 _LIKE: Final = 0.8
 """Similarity from which two headers are the same one mistyped."""
 _LONG: Final = 4
@@ -81,16 +82,25 @@ def nearest(header: str, resource: Resource) -> Sequence[Field]:
     plain, words = normalize_header(header), _words(header)
     ratios: dict[str, float] = {}
     likeness = difflib.SequenceMatcher(None, b=plain)
-    for known in resource.fields:
+    # "Adresse mail" names no street, and does not show whose address it is.
+    addresses = [] if _MAIL.isdisjoint(words) else _addresses(resource)
+    for known in addresses or resource.fields:
         for alias in (known.name.replace("_", " "), *known.aliases):
             likeness.set_seq1(normalize_header(alias))
             mistyped = len(plain) >= _LONG and likeness.quick_ratio() >= _LIKE <= likeness.ratio()
-            if mistyped or _abbreviates(words, _words(alias)) or _contains(words, _words(alias)):
+            meant = _abbreviates(words, _words(alias)) or _contains(words, _words(alias))
+            if mistyped or (meant and not addresses):
                 ratios[known.name] = max(likeness.ratio(), ratios.get(known.name, 0))
     ranked = sorted(ratios, key=lambda name: -ratios[name])
     if ranked and ratios[ranked[0]] >= _LIKE:
         ranked = ranked[:1]
-    return [resource.by_name[name] for name in ranked[:_PROPOSED]]
+    return [resource.by_name[name] for name in ranked[:_PROPOSED]] or addresses
+
+
+def _addresses(resource: Resource) -> list[Field]:
+    return [
+        each for each in resource.fields if each.holds == "email" or each.name == "manager_email"
+    ]
 
 
 def header_columns(headers: Sequence[str], resource: Resource, line: int) -> HeaderColumns:

@@ -123,7 +123,7 @@ EMPLOYEE = Resource(
         sent("nationality", "Nationalité", "FR"),
         sent(
             "social_security_number",
-            "Numéro de sécurité sociale | N° de sécurité sociale | N° de sécu | NIR",
+            "Numéro de sécurité sociale | N° de sécurité sociale | N° de sécu | N° SS | NIR",
             holds="number",
         ),
         sent("resident_permit_number", "Numéro de titre de séjour | Titre de séjour"),
@@ -134,7 +134,7 @@ EMPLOYEE = Resource(
         sent("id_manager", "Id responsable | Id manager"),
         unsent(
             "manager_payroll_number",
-            "Matricule du responsable | Matricule responsable | Matricule manager",
+            "Matricule du responsable | Matricule responsable | Matricule manager | Matricule N+1",
         ),
         unsent("manager_email", "E-mail du responsable | E-mail responsable | E-mail manager"),
         sent("affiliated_company", "Société affiliée | Société de rattachement"),

@@ -188,6 +188,9 @@ def test_a_column_of_euros_shows_its_decimal_mark() -> None:
     [
         ("Prénon", "Prénom"),
         ("E-mail pro", "E-mail professionnel"),
+        ("Mail pro", "E-mail professionnel"),
+        ("Adresse mail", "E-mail personnel, E-mail professionnel"),
+        ("Adresse e-mail perso", "E-mail personnel"),
         ("Date d'entrée dans l'entreprise", "Date d'entrée"),
         ("Matricul", "Matricule"),
         ("Salaire brut annuel", "Salaire de base"),
