@@ -139,10 +139,13 @@ class Onboarding:
         approved, who = answer["approved"], answer["who"]
         if approved is not None and answer.get("plan") != plan_id:
             # A user cleared the planning task, but not the approval: nobody has seen this plan.
-            log.warning(
-                "drop %s: the answer is to another plan, so approval is requested again", drop_id
-            )
-            return {**nothing, "ask": True}
+            if proposed["ask"]:
+                log.warning(
+                    "drop %s: the answer is to another plan, so approval is requested again",
+                    drop_id,
+                )
+                return {**nothing, "ask": True}
+            approved = None if approved else False  # it needs no approval, but a rejection counts
         if approved is False:
             plans.refuse(plan_id, who)
             return nothing

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.providers.standard.operators.hitl import HITLOperator
+from airflow.sdk import exceptions
 
 from bms_provider import flow_context
 
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 
 APPROVE, REJECT = "Approve", "Reject"
 """The answers, where the proposal names none."""
+WAITING = tuple(
+    getattr(exceptions, name)
+    for name in ("TaskAwaitingInput", "TaskDeferred")  # the first one since Airflow 3.3
+    if hasattr(exceptions, name)
+)
 NO_ANSWER = "no answer in time"
 """Recorded in place of the approver when the request expires."""
 
@@ -50,25 +56,36 @@ class BmsApprovePlanOperator(HITLOperator):
         """Request approval, or return at once if none is required."""
         if not self.proposal or not self.proposal.get("ask"):
             return {"plan": (self.proposal or {}).get("plan"), "approved": None, "who": None}
-        self.subject = self.proposal["question"]["subject"]
-        self.body = self.proposal["question"]["body"]
-        self.options = self._options()
-        users = self.proposal["question"].get("users") or []
+        question = self.proposal["question"]
+        self.subject, self.body = question["subject"], question["body"]
+        self.options = self._asked()["options"]
+        users = question.get("users") or []
         self.assigned_users = [{"id": user, "name": user} for user in users] or None
-        return super().execute(context)
+        try:
+            return super().execute(context)
+        except WAITING as waiting:
+            # The proposal of the resumed task may be another one: a user cleared the planning task.
+            waiting.kwargs = {**(waiting.kwargs or {}), "asked": self._asked()}
+            raise
 
-    def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
-        """Return the answer and the approver; a request that expires is rejected."""
+    def execute_complete(
+        self, context: Context, event: dict[str, Any], asked: dict[str, Any] | None = None
+    ) -> Any:
+        """Return the answer, to the plan that the request showed, and the approver.
+
+        A request that expires is rejected. `asked` is what `execute` requested.
+        """
+        asked = asked or self._asked()
         if event.get("error_type") == "timeout":
-            return {"plan": self.proposal["plan"], "approved": False, "who": NO_ANSWER}
-        self.options = self._options()
+            return {"plan": asked["plan"], "approved": False, "who": NO_ANSWER}
+        self.options = asked["options"]
         answer = super().execute_complete(context, event)
         user = answer["responded_by_user"]
-        excluded = self.proposal["question"].get("excluded") or ()
-        if user and not {user["id"], user["name"]}.isdisjoint(excluded):
-            return self._ask_again(context)
+        void = user and not {user["id"], user["name"]}.isdisjoint(asked["excluded"])
+        if void and asked["plan"] == self.proposal["plan"]:
+            return self._ask_again(context)  # Airflow keeps the text of the request
         return {
-            "plan": self.proposal["plan"],
+            "plan": asked["plan"],
             "approved": answer["chosen_options"] == self.options[:1],
             "who": user["name"] if user else NO_ANSWER,
         }
@@ -85,5 +102,11 @@ class BmsApprovePlanOperator(HITLOperator):
             Plans(flow.warehouse, self.proposal["drop"]).ask_again(self.proposal["plan"])
         return self.execute(context)
 
-    def _options(self) -> list[str]:
-        return self.proposal["question"].get("options") or [APPROVE, REJECT]
+    def _asked(self) -> dict[str, Any]:
+        """Return the plan of the proposal, the options of its request, and the users whose answer is void."""
+        question = self.proposal.get("question") or {}
+        return {
+            "plan": self.proposal["plan"],
+            "options": question.get("options") or [APPROVE, REJECT],
+            "excluded": list(question.get("excluded") or ()),
+        }

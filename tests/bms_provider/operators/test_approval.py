@@ -39,8 +39,10 @@ class Asked:
         )
         monkeypatch.setattr(hitl, "upsert_hitl_detail", lambda **given: self.stored.update(given))
         context: Any = {"task_instance": type("TI", (), {"id": "1"})()}
-        with pytest.raises(TaskAwaitingInput):
+        with pytest.raises(TaskAwaitingInput) as waiting:
             self.operator.execute(context)
+        self.context = context
+        self.next_kwargs = waiting.value.kwargs or {}
 
 
 def test_the_question_and_its_approvers_are_stored_and_a_message_is_sent(
@@ -93,6 +95,26 @@ def test_the_answer_has_the_plan_and_the_approver(
     resumed = BmsApprovePlanOperator(task_id="approve", proposal=proposal)  # as another process
     found = resumed.execute_complete({}, event)
     assert (found["plan"], found["approved"], found["who"]) == ("ab", *answer)
+
+
+@pytest.mark.parametrize(
+    ("event", "who"),
+    [
+        ({"chosen_options": ["Approuver"], "params_input": {}, "responded_by_user": None}, True),
+        ({"error": "The response timeout has passed.", "error_type": "timeout"}, False),
+    ],
+)
+@pytest.mark.parametrize("proposal", [{"plan": "cd"}, {"plan": "cd", "ask": False, "question": {}}])
+def test_an_answer_belongs_to_the_plan_that_the_request_showed(
+    monkeypatch: pytest.MonkeyPatch, event: dict[str, Any], who: bool, proposal: dict[str, Any]
+) -> None:
+    """A user cleared the planning task alone while the request waited; Airflow keeps its text."""
+    asked = Asked(monkeypatch)
+    given: Any = {**asked.operator.proposal, **proposal}
+    resumed = BmsApprovePlanOperator(task_id="approve", proposal=given)
+    arguments = {**asked.next_kwargs, "event": {**event, "responded_at": datetime.now(UTC)}}
+    answer = resumed.resume_execution("execute_complete", arguments, asked.context)
+    assert answer == {"plan": "ab", "approved": who, "who": NO_ANSWER}
 
 
 def test_a_request_without_an_answer_in_time_is_a_rejection(

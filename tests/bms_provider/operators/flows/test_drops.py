@@ -309,6 +309,19 @@ def test_an_approval_task_that_was_marked_as_successful_approves_nothing(
         assert connection.execute(decided).scalars().all() == ["ada"]
 
 
+@pytest.mark.parametrize(("approved", "created"), [(True, 1), (False, 0)])
+def test_an_answer_to_an_earlier_plan_only_stops_a_plan_that_needs_no_approval(
+    approved: bool, created: int, sandbox: Sandbox, dropped: str
+) -> None:
+    """A user cleared the planning task while the request waited."""
+    with run(path=dropped):
+        entered = enter(plan("employee"), {"plan": "earlier", "approved": approved, "who": "ada"})
+        for chunk in entered["chunks"]:
+            create(entered, chunk)
+        assert conclude(entered)["created"] == created
+    assert len(sandbox.truth()["created"]["employees"]) == created
+
+
 def test_a_dry_run_writes_its_plan_and_asks_nobody(
     warehouse: Engine, dropped: str, data_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
