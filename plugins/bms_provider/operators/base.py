@@ -92,7 +92,12 @@ class BmsOperator(BaseAsyncOperator):
         self.prepare()
         # An interruption ends Airflow's own `execute` with the call suspended and its file unfinished.
         limit = self.execution_timeout.total_seconds() if self.execution_timeout else None
-        return asyncio.run(asyncio.wait_for(self.aexecute(context), limit))
+
+        async def call() -> Any:
+            async with asyncio.timeout(limit):
+                return await self.aexecute(context)
+
+        return asyncio.run(call())
 
     def prepare(self) -> None:
         """Read what Airflow stores; a synchronous request inside the event loop can deadlock."""

@@ -1,6 +1,7 @@
 import asyncio
 import signal
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,28 @@ def test_a_task_that_times_out_leaves_no_incomplete_file(
     with pytest.raises(AirflowTaskTimeout), timeout(1):
         slow_list.execute({})
     assert [*data_root.rglob("*.part")] == []
+
+
+class Closing(BmsCheckAccessOperator):
+    """Takes a moment to close, as connections do."""
+
+    closed = False
+
+    async def aexecute(self, _context: Any) -> None:
+        try:
+            await asyncio.sleep(30)
+        finally:
+            await asyncio.sleep(0.05)
+            self.closed = True
+
+
+@pytest.mark.usefixtures("connected")
+def test_a_task_that_times_out_closes_what_it_opened() -> None:
+    for _ in range(8):  # the order in which a loop cancels its tasks is random
+        operator = Closing(task_id="close", execution_timeout=timedelta(minutes=1))
+        with pytest.raises(AirflowTaskTimeout), timeout(0.1):
+            operator.execute({})
+        assert operator.closed
 
 
 def test_a_task_that_is_killed_stops_and_leaves_no_incomplete_file(
