@@ -137,17 +137,23 @@ def header_columns(headers: Sequence[str], resource: Resource, line: int) -> Hea
 
 def repeats(row: Sequence[str], fields: Sequence[str | None], resource: Resource) -> bool:
     """Return whether a row below the header is a header again, such as the same one in another language."""
-    known = [
-        (found.name, name)
-        for cell, name in zip(row, fields, strict=False)
-        if (found := field_of(cell, resource))
-    ]
-    return is_header(row, resource) and all(found == name for found, name in known)
+    filled, named, others = _filled(row), 0, 0
+    for cell, name in zip(row, fields, strict=False):
+        if not cell.strip():
+            continue
+        found = field_of(cell, resource)
+        if found and found.name != name:
+            return False
+        named, others = (named + 1, others) if found else (named, others + 1)
+        if 2 * others >= filled:  # the rest can't change that: rows below the header are many
+            return False
+    return named >= _FEWEST_HEADERS and 2 * named > filled
 
 
 def _in_each_language(header: str, resource: Resource) -> list[Field | None]:
-    parts = [normalize_header(part) for part in _LANGUAGES.split(header)]
-    return [resource.by_header.get(part) for part in parts if part] if len(parts) > 1 else []
+    parts = _LANGUAGES.split(header)
+    names = map(normalize_header, parts if len(parts) > 1 else ())
+    return [resource.by_header.get(name) for name in names if name]
 
 
 def _is_title(row: Sequence[str], width: int) -> bool:
