@@ -102,7 +102,7 @@ class NotFound(Refused):
 
 
 class RangeRefused(Refused):
-    """The service refuses a list of invoices (400, 413, 416, 422), sends a part (206), or too much.
+    """The service refuses a list of invoices (400, 413, 416, 422), sends only a part of it (206), or too much.
 
     A shorter range may succeed. The interface shows no maximum range: our assumption is that the
     service responds one of these statuses to a longer one.
@@ -154,7 +154,7 @@ class Timeout(NoResponse):
 
 
 class MalformedResponse(BmsError):
-    """A 2xx has no or a part of the result (202, 206), or its body does not match the interface."""
+    """A 2xx without the whole result (202, 206), or with a body that does not match the interface."""
 
     retriable = True
 
@@ -270,16 +270,13 @@ def error_for(
 
 
 def _incomplete(endpoint: Endpoint, status: int) -> BmsError | None:
-    """Return the error of a 2xx that has not the whole result: its rows would look like the whole list."""
-    if status == HTTPStatus.PARTIAL_CONTENT and endpoint.has_range:
+    """Return the error of a 2xx without the whole result, whose rows would be taken for the whole list."""
+    # A page is a part of its list.
+    partial = status == HTTPStatus.PARTIAL_CONTENT and not endpoint.paged
+    if partial and endpoint.has_range:
         text = "responded with a part of the list (206); a shorter range may succeed"
         return RangeRefused(endpoint, text, status=status)
-    missing = (
-        {HTTPStatus.ACCEPTED}
-        if endpoint.paged
-        else {HTTPStatus.ACCEPTED, HTTPStatus.PARTIAL_CONTENT}
-    )
-    if endpoint.method == "GET" and status in missing:
+    if endpoint.method == "GET" and (partial or status == HTTPStatus.ACCEPTED):
         return MalformedResponse(
             endpoint, f"responded without the whole result ({status})", status=status
         )

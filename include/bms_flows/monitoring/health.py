@@ -125,9 +125,8 @@ def check(warehouse: Engine, settings: FlowSettings, *, notify: bool) -> tuple[d
     try:
         with warehouse.begin() as connection:
             if notify:
-                connection.execute(
-                    text("delete from bms.alarm where false")
-                )  # a read-only one fails now
+                # A read-only database must fail now, not when the first alarm is due.
+                connection.execute(text("delete from bms.alarm where false"))
                 found = check_targets(connection, settings, Links.of(settings), now)
             else:
                 found = read_freshness(connection, settings, now)

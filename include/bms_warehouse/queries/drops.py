@@ -3,7 +3,6 @@
 from typing import Final
 
 from sqlalchemy import Connection, RowMapping, Table, Text, cast, func, select, text
-from sqlalchemy.dialects.postgresql import array
 
 from bms_warehouse.tables import creation, creation_plan, dropped_file
 
@@ -48,12 +47,13 @@ def progress(connection: Connection, number: int) -> RowMapping:
 
 MADE: Final = ("new", "returned_id")
 """Codes of the evidence that a create made the record, although its response was lost."""
-UNDONE = f"""
-    select undone.remote_id from bms.creation undone
-    join bms.dropped_file mistake on mistake.id = undone.drop_id and mistake.undo_at is not null
-    where undone.resource = '{{resource}}' and (
-        undone.state = 'created' or undone.state = 'adopted' and undone.evidence ?| array{[*MADE]}
-    )
+_MADE: Final = f"""(
+    bms.creation.state = 'created' or bms.creation.state = 'adopted' and bms.creation.evidence ?| array{[*MADE]}
+)"""
+UNDONE: Final = f"""
+    select bms.creation.remote_id from bms.creation
+    join bms.dropped_file mistake on mistake.id = bms.creation.drop_id and mistake.undo_at is not null
+    where bms.creation.resource = '{{resource}}' and {_MADE}
 """  # noqa: S608 - constants
 """Records on undo sheets: what drops made by mistake created, never what existed before."""
 
@@ -79,12 +79,10 @@ def created(connection: Connection, number: int, table: Table) -> list[RowMappin
     own = [
         creation.c[name] for name in ("line", "key", "manager_key", "remote_id", "remote_number")
     ]
-    made = creation.c.evidence.has_any(array(MADE))
-    adopted = (creation.c.state == "adopted") & made
     statement = (
         select(*own, *names)
         .join(table, cast(key, Text) == creation.c.remote_id, isouter=True)
-        .where(creation.c.drop_id == number, (creation.c.state == "created") | adopted)
+        .where(creation.c.drop_id == number, text(_MADE))
         .order_by(creation.c.line)
     )
     return [*connection.execute(statement).mappings()]

@@ -83,7 +83,8 @@ def nearest(header: str, resource: Resource) -> Sequence[Field]:
     ratios: dict[str, float] = {}
     likeness = difflib.SequenceMatcher(None, b=plain)
     # "Adresse mail" names no street, and does not show whose address it is.
-    addresses = [] if _MAIL.isdisjoint(words) else _addresses(resource)
+    mail = not _MAIL.isdisjoint(words)
+    addresses = [each for each in resource.fields if mail and each.name.endswith("email")]
     for known in addresses or resource.fields:
         for alias in (known.name.replace("_", " "), *known.aliases):
             likeness.set_seq1(normalize_header(alias))
@@ -95,12 +96,6 @@ def nearest(header: str, resource: Resource) -> Sequence[Field]:
     if ranked and ratios[ranked[0]] >= _LIKE:
         ranked = ranked[:1]
     return [resource.by_name[name] for name in ranked[:_PROPOSED]] or addresses
-
-
-def _addresses(resource: Resource) -> list[Field]:
-    return [
-        each for each in resource.fields if each.holds == "email" or each.name == "manager_email"
-    ]
 
 
 def header_columns(headers: Sequence[str], resource: Resource, line: int) -> HeaderColumns:

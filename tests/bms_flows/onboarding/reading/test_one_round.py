@@ -10,9 +10,12 @@ from typing import Any
 import openpyxl
 import pytest
 
+from bms_flows.onboarding.reading import header as headers
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
+from bms_flows.onboarding.resources.consultant import consultant
 from bms_flows.onboarding.resources.contact import contact
+from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.settings import DeclaredFormat
 from tests.support import awkward_workbooks
@@ -204,6 +207,11 @@ def test_an_unknown_header_proposes_the_nearest(header: str, nearest: str) -> No
     assert (fault.code, fault.column) == ("unknown_column", header)
     assert nearest in fault.reason("FR")
     assert nearest in fault.reason("EN")
+
+
+@pytest.mark.parametrize("resource", [contact(), consultant()], ids=lambda each: each.name)
+def test_a_column_of_addresses_is_no_setting_for_mailings(resource: Resource) -> None:
+    assert [each.name for each in headers.nearest("Adresse mail", resource)] == ["email"]
 
 
 def test_a_header_between_several_names_each() -> None:
