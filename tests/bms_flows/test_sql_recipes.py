@@ -13,7 +13,7 @@ from bms_sandbox.serve import Sandbox
 from tests.bms_flows.conftest import Extract
 from tests.bms_flows.invoices.listed import Company, invoice
 from tests.bms_flows.mirror.environment import Mirror
-from tests.support.sql import fetch
+from tests.support.sql import execute, fetch
 
 PROJECT = Path(__file__).parents[2]
 RECIPE = re.compile(r"```sql\n((?:--|select|with).*?)```\n+```text\n(.*?)```", re.DOTALL)
@@ -69,20 +69,29 @@ def test_recipes_are_right_for_credit_notes_unknown_flags_and_missing_invoices(
         invoice(2, day, total_excl_vat=-100),
         invoice(3, day, total_excl_vat=50, total_due=60, canceled=None),
         invoice(4, day, total_excl_vat=30, canceled=True, total_due=36),
+        invoice(6, day, total_excl_vat=10, canceled=True, id_credit=7),
+        invoice(7, day, total_excl_vat=-10, canceled=True),
+        invoice(8, day, total_excl_vat=0, total_due=12, canceled=False),
+        invoice(9, day, total_excl_vat=0, total_due=15, canceled=False),
         invoice(5, day, total_excl_vat=20, total_due=24),
     ]
     company.held(day)
     company.accept()
+    execute(company.warehouse, BACKDATE)
     company.service.rows.pop()
+    company.service.rows[-2]["canceled"] = True  # and its amount due stays
+    company.service.rows[-1]["currency"] = "CHF"
     company.held(day)
     company.accept()
     page = (PROJECT / "docs/how-to/sql-recipes.md").read_text()
     open_items, turnover, as_of, *_ = (found[1] for found in RECIPE.finditer(page))
     with company.warehouse.connect() as connection:
-        assert connection.execute(text(open_items)).one().total == 60
-        assert connection.execute(text(turnover)).one().turnover == 50
-        missing = as_of.replace("2026-03-31", "9999-12-30")
-        assert connection.execute(text(missing)).one().due_now == 60
+        items = {row.currency: row for row in connection.execute(text(open_items))}
+        assert (items["EUR"].not_due, items["EUR"].total, items["CHF"].total) == (60, 60, 15)
+        sums = {row.currency: row.turnover for row in connection.execute(text(turnover))}
+        assert sums == {"EUR": 50, "CHF": 0}
+        was = connection.execute(text(as_of)).one()
+        assert (was.currency, was.due_on_31_march, was.due_now) == ("EUR", 111, 60)
 
 
 def test_the_recipe_of_fresh_data_shows_held_days_until_they_are_published(
