@@ -48,6 +48,8 @@ Cells = Annotated[
     dict[Annotated[int, Body(ge=1)], dict[Annotated[int, Body(ge=0, le=500)], str]], Body()
 ]
 Headers = Annotated[dict[Annotated[int, Body(ge=0, le=500)], str | None], Body()]
+Digest = Annotated[str, Body(embed=True)]
+"""Of the content that the page showed: another tab may have changed it since."""
 
 
 def same_origin(
@@ -151,11 +153,13 @@ def check(name: str, resource: ResourceDep, upload: UploadDep, page: PageDep) ->
 
 
 @changes.post("/{token}/cells", status_code=status.HTTP_204_NO_CONTENT)  # noqa: FAST003 - `upload_of` takes the token
-def correct(resource: ResourceDep, upload: UploadDep, cells: Cells, headers: Headers) -> Response:
-    """Correct cells and headers; the file as uploaded is kept."""
+def correct(
+    resource: ResourceDep, upload: UploadDep, cells: Cells, headers: Headers, digest: Digest
+) -> Response:
+    """Correct cells and headers of the file that the user saw; the file as uploaded is kept."""
     if sum(map(len, cells.values())) > MOST_CELLS:
         raise HTTPException(status.HTTP_413_CONTENT_TOO_LARGE, "too_large")
-    content, _ = upload.contents()
+    content = _shown(upload, digest)
     asked = Question(upload.name, resource, content, "", {}, cells, headers)
     corrected = _answer(asked).content or b""
     if len(corrected) > Limits().bytes:
@@ -165,18 +169,14 @@ def correct(resource: ResourceDep, upload: UploadDep, cells: Cells, headers: Hea
 
 
 @changes.post("/{token}/submit")
-def submit(
-    token: str, resource: ResourceDep, page: PageDep, digest: Annotated[str, Body(embed=True)]
-) -> dict[str, str]:
+def submit(token: str, resource: ResourceDep, page: PageDep, digest: Digest) -> dict[str, str]:
     """Drop the file whose preview the user saw, once for two clicks or tabs; return the page of the drop."""
     page.close_warehouse()
     flow = FlowContext(writing(), page.root, page.settings)
     try:
         with flow.warehouse.connect() as connection, lock(connection, f"upload {token}", NO_UPLOAD):
             upload = upload_of(token, resource, page)
-            content, _ = upload.contents()
-            if hashlib.sha256(content).hexdigest() != digest:
-                raise HTTPException(status.HTTP_409_CONFLICT, "changed_upload")
+            _shown(upload, digest)
             drop = Inbox(flow, resource, page.settings).submit(upload)
     except Busy as submitted:
         raise HTTPException(status.HTTP_404_NOT_FOUND, str(submitted)) from None
@@ -199,6 +199,14 @@ def mirror_times(page: Page, resource: str) -> Mapping[str, Any]:
         for each in freshness.read_freshness(page.warehouse, page.settings)[mirror].entities
         if each.complete_at is not None
     }
+
+
+def _shown(upload: Upload, digest: str) -> bytes:
+    """Return the content of an upload; 409 unless the page showed it."""
+    content, _ = upload.contents()
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise HTTPException(status.HTTP_409_CONFLICT, "changed_upload")
+    return content
 
 
 async def _store(request: Request, stream: IO[bytes]) -> int:

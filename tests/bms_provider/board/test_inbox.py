@@ -68,6 +68,12 @@ def post(client: TestClient, address: str, **content: Any) -> Any:
     return client.post(address, json=content, headers=OURS)
 
 
+def correct(client: TestClient, page: str, cells: Any, headers: Any = None) -> Any:
+    """Correct the file that a page shows now."""
+    digest = digest_of(client.get(page).text)
+    return post(client, f"{page}/cells", cells=cells, headers=headers or {}, digest=digest)
+
+
 def digest_of(page: str) -> str:
     """Return the digest of the shown file."""
     found = re.search(r'data-digest="(\w+)"', page)
@@ -106,11 +112,11 @@ def test_an_upload_is_corrected_and_submitted_as_an_ordinary_drop(
     assert not (data_root / "inbox").exists()  # nothing is dropped yet
 
     cells = {"3": {"1": "Martin; née Roy"}, "4": {"4": START}}
-    assert post(hr, f"{page}/cells", cells=cells, headers={}).status_code == 204
+    assert correct(hr, page, cells).status_code == 204
     shown = hr.get(page).text
     assert "aria-invalid" in shown  # a remark is no name
     cells = {"3": {"1": "Martin"}}
-    assert post(hr, f"{page}/cells", cells=cells, headers={}).status_code == 204
+    assert correct(hr, page, cells).status_code == 204
     shown = hr.get(page).text
     assert "aria-invalid" not in shown
 
@@ -132,6 +138,18 @@ def test_an_upload_is_corrected_and_submitted_as_an_ordinary_drop(
     assert hr.get(page).status_code == 404
 
 
+def test_a_correction_of_a_page_that_another_tab_changed_is_refused(hr: TestClient) -> None:
+    """The columns after a removed one have other places now."""
+    rows = f"x;{ROWS[1]}"
+    page = page_of(hr, csv(rows, header=f"Nommm;{HEADER}"))
+    digest = digest_of(hr.get(page).text)
+    first = {"cells": {}, "headers": {"0": None}, "digest": digest}
+    assert post(hr, f"{page}/cells", **first).status_code == 204
+    late = {"cells": {"2": {"2": "Martin"}}, "headers": {}, "digest": digest}
+    assert post(hr, f"{page}/cells", **late).status_code == 409
+    assert 'value="Martin"' not in hr.get(page).text
+
+
 def test_an_unknown_column_is_accepted_as_the_nearest_or_left_out(hr: TestClient) -> None:
     content = csv(
         f"710001;Dupont;Zoé;1;{START};x", header="Matricule;Nomm;Prénom;Entité;Date d'entrée;Taille"
@@ -140,7 +158,7 @@ def test_an_unknown_column_is_accepted_as_the_nearest_or_left_out(hr: TestClient
     shown = hr.get(page).text
     assert re.search(r'<select data-column="1"><option value="Nom">', shown)
     assert '<button type="submit" class="primary" disabled>' in shown
-    assert post(hr, f"{page}/cells", cells={}, headers={"1": "Nom", "5": None}).status_code == 204
+    assert correct(hr, page, {}, {"1": "Nom", "5": None}).status_code == 204
     shown = hr.get(page).text
     assert "<select" not in shown
     assert '<button type="submit" class="primary">' in shown
@@ -152,7 +170,7 @@ def test_a_missing_column_is_filled_in_on_the_page(hr: TestClient) -> None:
     [(name, date)] = [re.findall(r'data-place="(\d)" data-header="[^"]+" data-added', shown)]
     headers = {name: "Nom", date: "Date d'entrée"}
     cells = {"2": {name: "Dupont", date: START}}
-    assert post(hr, f"{page}/cells", cells=cells, headers=headers).status_code == 204
+    assert correct(hr, page, cells, headers).status_code == 204
     assert "aria-invalid" not in hr.get(page).text
 
 
@@ -165,7 +183,7 @@ def test_a_workbook_is_corrected_without_a_change_to_other_cells(
         ["008", "Roux", "Max", 1, date(2027, 1, 5)],
     )
     page = page_of(hr, content, "entrées.xlsx")
-    post(hr, f"{page}/cells", cells={"2": {"1": "Dupont"}}, headers={})
+    correct(hr, page, {"2": {"1": "Dupont"}})
     shown = hr.get(page).text
     assert "aria-invalid" not in shown
     post(hr, f"{page}/submit", digest=digest_of(shown))

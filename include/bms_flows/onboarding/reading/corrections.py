@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
+
+from openpyxl.utils import get_column_letter
+from openpyxl.worksheet.cell_range import CellRange
 
 from bms_flows.onboarding.reading import tokens
 from bms_flows.onboarding.reading.encoding import decode
-from bms_flows.onboarding.reading.parts import TEXT, Layout, RawCell
+from bms_flows.onboarding.reading.parts import TEXT, ColumnLayout, Layout, RawCell
 from bms_flows.onboarding.reading.sheet import FileFormat, Limits
 from bms_flows.onboarding.reading.workbook import Book
 from bms_flows.onboarding.reading.xlsx_writer import SheetRow, text, xlsx_file
@@ -69,16 +73,36 @@ def _csv_rows(whole: str, form: FileFormat, corrections: Corrections) -> Iterato
 def _workbook(content: bytes, form: FileFormat, corrections: Corrections) -> bytes:
     book, layout = Book(content, Limits()), Layout()
     sheet = next(each for each in book.sheets if each.name == form.sheet)
+    rows = book.rows(sheet, layout)
+    first = next(rows)  # the layout of the columns precedes the first row
+
+    def place(column: int) -> int:
+        return column - sum(each < column for each in corrections.removed)
 
     def lines() -> Iterator[SheetRow]:
         above = 0
-        for row in book.rows(sheet, layout):
+        for row in chain([first], rows):
             yield from [SheetRow([])] * min(row.line - above - 1, _GAP)
             above = row.line
             cells: dict[int, RawCell | None] = {**row.cells}
-            for place, new in corrections.of_row(row.line, form).items():
-                cells[place] = text(new, TEXT)
+            for column, new in corrections.of_row(row.line, form).items():
+                cells[column] = text(new, TEXT)
             kept = [each for each in range(max(cells) + 1) if each not in corrections.removed]
             yield SheetRow([cells.get(each) for each in kept], row.hidden)
 
-    return xlsx_file(form.sheet, lines(), date1904=book.date1904)
+    def merged() -> Iterator[str]:
+        for cells, *_ in layout.merged:
+            left, top, right, bottom = CellRange(cells).bounds
+            columns = {*range(left - 1, right)} - corrections.removed
+            filled = (corrections.of_row(line, form).keys() for line in range(top, bottom + 1))
+            if columns and all(map(columns.isdisjoint, filled)):
+                ends = (get_column_letter(place(each) + 1) for each in (min(columns), max(columns)))
+                yield "{}{top}:{}{bottom}".format(*ends, top=top, bottom=bottom)
+
+    # What a user does not see stays hidden, except a column that the user accepts.
+    columns = [
+        ColumnLayout(place(each), place(each), hidden=True)
+        for each in form.own
+        if layout.hides(each) and each not in corrections.headers
+    ]
+    return xlsx_file(form.sheet, lines(), columns, date1904=book.date1904, merged=merged())

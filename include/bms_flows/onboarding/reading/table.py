@@ -162,12 +162,14 @@ def _of_workbook(book: Book, resource: Resource, limits: Limits) -> Table:
             _check_size(records, limits)
             hidden |= {row.line} if row.hidden else set()
             struck |= {row.line} if row.struck else set()
+    if layout.hidden_by_rule:  # which rows are struck through is known to Excel only
+        raise ReadError("hidden_by_rule", cells=layout.hidden_by_rule[:_REFERENCE])
     header = _header([each for each in records if each[0] not in hidden], resource)
     width = len(header[1])
     padded = [(line, [*record, *[""] * (width - len(record))]) for line, record in records]
     form = FileFormat("xlsx", sheet=sheet.name)
     found = _below_header(form, padded, header, resource, limits, hidden)
-    faults = [*found.faults, *_hidden_columns(found, layout), *_unread_cells(found, layout)]
+    faults = [*found.faults, *_hidden_columns(found, layout), *_merged_cells(found, layout)]
     return dataclasses.replace(found, faults=faults, struck=struck, elsewhere=elsewhere)
 
 
@@ -209,11 +211,8 @@ def _header(shown: Records, resource: Resource) -> tuple[int, Sequence[Cell]]:
     return shown[place_of_header(first, resource)]
 
 
-def _unread_cells(found: Table, layout: Layout) -> Iterator[Fault]:
-    """Yield a fault for cells that a format hides, and one for merged cells of the header or of a row."""
-    if layout.hidden_by_rule:
-        details = {"cells": layout.hidden_by_rule[:_REFERENCE]}
-        yield Fault("hidden_by_rule", None, details=details)
+def _merged_cells(found: Table, layout: Layout) -> Iterator[Fault]:
+    """Yield a fault for merged cells of the header or of a row."""
     lines = {found.form.header_line, *(line for line, _ in found.records)}
     for cells_, first, last in layout.merged:
         if not lines.isdisjoint(range(first, last + 1)):

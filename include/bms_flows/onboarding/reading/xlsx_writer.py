@@ -88,8 +88,12 @@ def xlsx_file(
     *,
     date1904: bool = False,
     frozen_columns: int = 0,
+    merged: Iterable[str] = (),
 ) -> bytes:
-    """Return a workbook with one sheet called `name`; its first row and `frozen_columns` stay in view."""
+    """Return a workbook with one sheet called `name`; its first row and `frozen_columns` stay in view.
+
+    `merged` are cells to merge, taken after the last line.
+    """
     styles = _Styles()
     comments: list[CommentRecord] = []
     stream = io.BytesIO()
@@ -102,7 +106,9 @@ def xlsx_file(
                 sheet.write(_row(number, line, styles).encode())
                 comments += _comments(number, line) if len(comments) < _COMMENTS else ()
             drawing = b'<legacyDrawing r:id="rId1"/>' if comments else b""
-            sheet.write(b"</sheetData>" + drawing + b"</worksheet>")
+            joined = "".join(f'<mergeCell ref="{cells}"/>' for cells in merged)
+            joined = f"</sheetData><mergeCells>{joined}</mergeCells>" if joined else "</sheetData>"
+            sheet.write(joined.encode() + drawing + b"</worksheet>")
         if comments:
             written = CommentSheet(AuthorList([name]), comments)
             package.writestr(_info("xl/worksheets/_rels/sheet1.xml.rels"), _OF_COMMENTS)

@@ -43,20 +43,19 @@ const upload = async (file) => {
   if (found) location.assign(found.page);
 };
 
-const changed = () => [...document.querySelectorAll("input[data-line]")].filter((each) => each.value !== each.defaultValue);
-const correct = async (cells, headers) => {
-  if (!(await postJson(page().dataset.cells, { cells, headers }))) return;
-  await refresh();
-  say(page().dataset.checked);
-  (document.querySelector("[aria-invalid]") ?? document.querySelector("[data-submit] [type=submit]"))?.focus();
-};
-const check = () => {
-  const [cells, headers] = [{}, {}];
+const changed = () => [...document.querySelectorAll("[data-line]")].filter((each) => each.value !== each.defaultValue);
+// Send all corrected cells and headers, since the page is shown anew.
+const correct = async (headers = {}) => {
+  const cells = {};
   for (const { value, dataset } of changed()) {
     (cells[dataset.line] ??= {})[dataset.place] = value;
     if ("added" in dataset) headers[dataset.place] = dataset.header;
   }
-  return correct(cells, headers);
+  const { digest } = document.querySelector("[data-digest]").dataset;
+  if (!(await postJson(page().dataset.cells, { cells, headers, digest }))) return;
+  await refresh();
+  say(page().dataset.checked);
+  (document.querySelector("[aria-invalid]") ?? document.querySelector("[data-submit] [type=submit]"))?.focus();
 };
 
 // Trigger the DAG with a decision on lines, as Airflow's own form does; the user needs that right.
@@ -96,7 +95,7 @@ const once = (handle) => {
   };
 };
 addEventListener("click", once(async ({ target }) => {
-  if (target.matches("[data-check]")) await check();
+  if (target.matches("[data-check]")) await correct();
   const boxes = [...document.querySelectorAll("main input[type=checkbox]")];
   if (target.matches("[data-all]")) for (const each of boxes) each.checked = true;
   if (target.matches("[data-decision]")) {
@@ -106,7 +105,7 @@ addEventListener("click", once(async ({ target }) => {
   if (target.matches("[data-accept]")) {
     const place = target.dataset.accept;
     const header = document.querySelector(`select[data-column="${place}"]`).value || null;
-    await correct({}, { [place]: header });
+    await correct({ [place]: header });
   }
   if (target.matches("[data-post]")) {
     const found = await postJson(target.dataset.post, {});

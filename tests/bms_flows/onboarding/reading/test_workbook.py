@@ -17,6 +17,7 @@ from openpyxl.styles import Font
 from openpyxl.styles.differential import DifferentialStyle
 from openpyxl.styles.numbers import NumberFormat
 
+from bms_flows.onboarding.reading.corrections import Corrections, corrected
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Limits, Sheet
 from bms_flows.onboarding.reporting.rejects import reject_files
@@ -298,6 +299,37 @@ def test_merged_cells_are_refused() -> None:
     rows: list[list[Any]] = [["Nom", "Service"], ["A", "RH"], ["B", None]]
     [fault] = opened(rows, lambda made: made.active.merge_cells("B2:B3")).faults
     assert fault.reason("FR") == "La feuille contient des cellules fusionnées, par exemple B2:B3."
+
+
+@pytest.mark.parametrize(
+    ("corrections", "found"),
+    [
+        (Corrections({3: {1: "C"}}), ["hidden_column", "merged_cells"]),
+        (Corrections({3: {4: "Paie"}}), ["hidden_column"]),
+        (Corrections({3: {4: "Paie"}}, {3: "Salaire"}), []),
+        (Corrections(headers={0: None, 3: None}), ["merged_cells"]),
+    ],
+)
+def test_a_correction_of_other_cells_shows_and_splits_no_cell(
+    corrections: Corrections, found: list[str]
+) -> None:
+    """A page corrects cells; the remark on a hidden column or merged cells must not be lost with them."""
+    header = ["x", "Nom", "Prénom", "Salaire", "Service"]
+    rows: list[list[Any]] = [header, ["", "A", "Zoé", 2850, "RH"], ["", "B"]]
+
+    def arrange(made: Any) -> None:
+        made.active.merge_cells("E2:E3")
+        made.active.column_dimensions["D"].hidden = True
+
+    content = book(rows, arrange)
+    sheet = read(content, "a.xlsx", EMPLOYEE)
+    assert codes(sheet) == ["hidden_column", "merged_cells"]
+    again = read(corrected(content, sheet.form, corrections), "a.xlsx", EMPLOYEE)
+    assert codes(again) == found
+    assert again.rows[0].values["first_name"] == "Zoé"
+    if "merged_cells" in found:
+        ranges = [dict(fault.details) for fault in again.faults if fault.code == "merged_cells"]
+        assert ranges == [{"cells": "C2:C3" if 0 in corrections.headers else "E2:E3"}]
 
 
 RELATION = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
@@ -585,4 +617,7 @@ def test_a_conditional_format_that_strikes_through_or_hides_is_refused(
             rule = Rule(type="expression", dxf=conditional, formula=["$B2<1"])
             made.active.conditional_formatting.add("A2:C9", rule)
 
-    assert codes(opened([["Nom"], ["Lefèvre"]], arrange)) == found
+    sheet = opened([["Nom"], ["Lefèvre"]], arrange)
+    assert codes(sheet) == found
+    # No copy of the rows to drop again, or to correct on the page: it would lack the format.
+    assert bool(sheet.rows) is not bool(found)
