@@ -17,7 +17,8 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -35,6 +36,7 @@ from bench.comparison_report import (
     Measure,
     Peer,
 )
+from bench.unit import TODAY
 from bms_sandbox.serve import Sandbox, running
 from proofs.page import command
 from tests.support.measurement import (
@@ -47,7 +49,6 @@ from tests.support.measurement import (
 from tests.support.virtual_environment import python_of
 from tests.support.warehouse_server import WarehouseServer, warehouse_server
 
-TODAY = date(2026, 4, 1)
 VARIANTS = ("one", "two", "batches")
 SUMS = {
     "invoices": (
@@ -144,21 +145,14 @@ class Course:
         """Measure our loads, and what the later loads cannot do without."""
         full = self.here.warehouse()
         root = (self.here.folder / full.rpartition("/")[2].partition("?")[0]).as_uri()
-        url = self.sandboxes[case.shape].url
+        given = (case.work, self.sandboxes[case.shape].url, full, root, *self._size(case))
+        load = partial(measured, "unit", *given)
         for what in (FIRST, AGAIN, CHANGED):
             if what == CHANGED:
                 with psycopg.connect(full) as connection:
                     connection.execute(EDITS[case.work].encode())
-            self.found.append(
-                self.take(
-                    case,
-                    full,
-                    lambda: measured("unit", case.work, url, full, root, *self._size(case)),
-                    **label,
-                    what=what,
-                    who=OURS,
-                )
-            )
+            taken = self.take(case, full, load, **label, what=what, who=OURS)
+            self.found.append(taken)
             self._same(full, case, OUR_TABLES[case.work], OURS)
         compare = self._ceiling(case, full, "compare")
         taken = self.take(case, full, compare, **label, what=AGAIN, who=COMPARE)
@@ -170,12 +164,9 @@ class Course:
         base = self.here.warehouse()
         folder = self.here.folder / f"peer-{time.monotonic_ns()}"
         folder.mkdir()
-        command: list[object] = [
-            python_of(peer.lock),
-            PROJECT / "bench" / "peers" / f"{peer.script}.py",
-        ]
-        command += [case.work, self.sandboxes[case.shape].url, base, folder, *self._size(case)]
-        command += ["--variant", peer.variant]
+        script = PROJECT / "bench" / "peers" / f"{peer.script}.py"
+        given = (case.work, self.sandboxes[case.shape].url, base, folder, *self._size(case))
+        command = (python_of(peer.lock), script, *given, "--variant", peer.variant)
         try:
             taken = self.take(
                 case, base, lambda: run_measured(command), **label, what=FIRST, who=peer.name
@@ -208,7 +199,7 @@ class Course:
     def _ceiling(self, case: Case, uri: str, variant: str) -> Callable[[], dict[str, Any]]:
         url, size = self.sandboxes[case.shape].url, self._size(case)
         given = (case.work, url, uri, self.here.folder, "--variant", variant, *size)
-        return lambda: measured("ceiling", *given)
+        return partial(measured, "ceiling", *given)
 
     def _size(self, case: Case) -> tuple[object, ...]:
         if case.work == "contacts":
@@ -230,24 +221,15 @@ def _sums(uri: str, work: str, table: str) -> Any:
 
 def _sandboxes(contacts: int) -> dict[str, tuple[str, ...]]:
     """Return the options of the sandbox of each row shape; contacts have the shape ''."""
-    common = (
-        "--fast",
-        "--entities",
-        "1",
-        "--employees",
-        "1",
-        "--consultants",
-        "0",
-        "--today",
-        f"{TODAY}",
-    )
-    flat = (*common, "--flat", "--invoices-per-day", "1000", "--contacts", "0")
-    return {
-        "filled": (*flat, "--shape", "filled"),
-        "sparse": (*flat, "--shape", "sparse", "--dialect", "nulls=absent"),
-        "escaped": (*flat, "--shape", "filled", "--dialect", "json_text=escaped"),
-        "": (*common, "--invoices-per-day", "0", "--contacts", str(contacts)),
+    common = f"--fast --entities 1 --employees 1 --consultants 0 --today {TODAY}"
+    flat = f"{common} --flat --invoices-per-day 1000 --contacts 0"
+    options = {
+        "filled": f"{flat} --shape filled",
+        "sparse": f"{flat} --shape sparse --dialect nulls=absent",
+        "escaped": f"{flat} --shape filled --dialect json_text=escaped",
+        "": f"{common} --invoices-per-day 0 --contacts {contacts}",
     }
+    return {shape: tuple(each.split()) for shape, each in options.items()}
 
 
 def main(

@@ -1,48 +1,42 @@
-"""Benchmark of creating a drop's rows, compared with the same number of bare POSTs.
+"""Benchmark of creating a drop's rows, compared with as many bare POSTs; prints the page bench/results/creation.md.
 
     python -m bench.creation_speed [--rows 1000] [--latency-ms 20] [--concurrency 8] [--chunk-rows 500]
-        [--repeat 5] [--keep]
+        [--repeat 5]
 
 A round: the bare POSTs (aiohttp, a token, prepared bodies, nothing stored), then the rows of a drop
 through the engine, chunk after chunk: leases, intents committed before and outcomes after each POST.
-Both end when the service has answered and, for the engine, when the last commit is done. Planning
-and verification are timed separately and belong to neither.
+Both end when the service has answered and, for the engine, when the last commit is done. The
+engine also requests a token. Planning and verification are timed separately and belong to neither.
 """
 
 import asyncio
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
-from datetime import date, timedelta
-from pathlib import Path
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import timedelta
 from statistics import median
 from typing import Any
 
 import aiohttp
 
-from bms.client import Client
 from bms.settings import ClientSettings
-from bms_flows.onboarding.creation import Creation, Entered
+from bms_flows.onboarding.creation import Entered
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import FoundFile
-from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.reader import read
-from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.employee import EMPLOYEE
-from bms_flows.onboarding.resources.remotes import Employees
 from bms_flows.onboarding.sending.verify import verify
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
-from proofs.page import command, table
+from proofs.page import command, heading, show
+from tests.bms_flows.onboarding.onboarding import TODAY, Run, creation_of
 from tests.support.french_excel import in_letters
 from tests.support.measurement import load_average
-from tests.support.published import stamp
 from tests.support.warehouse_server import WarehouseServer, warehouse_server
 
-TODAY = date(2026, 3, 31)
 START = TODAY + timedelta(days=30)
-RESULTS = Path(__file__).parent / "results" / "creation.md"
 
 
 def employees(count: int) -> bytes:
@@ -74,7 +68,7 @@ async def bare(sandbox: Sandbox, bodies: Sequence[dict[str, Any]], concurrency: 
 
 
 async def engine(
-    here: WarehouseServer, sandbox: Sandbox, sheet: Sheet, settings: OnboardingSettings
+    here: WarehouseServer, sandbox: Sandbox, content: bytes, settings: OnboardingSettings
 ) -> dict[str, float]:
     """Return the seconds of planning, applying and reading back a drop in a new warehouse."""
     uri = here.warehouse()
@@ -85,30 +79,28 @@ async def engine(
         **asdict(sandbox.credentials),
     )
     drop = claim.claim_file(warehouse, EMPLOYEE.name, FoundFile("a.csv", 1, "1")).id
+    run = Run(uri, service, drop, content, settings)
     took: dict[str, float] = {}
-    async with Client(service) as reader, Client(replace(service, attempts=1)) as writer:
-        remote, read_rules = Employees(reader, writer), rules.read(EMPLOYEE)
-        bench = Creation(warehouse, remote, read_rules, settings, drop, TODAY)
+
+    @contextmanager
+    def timed(what: str) -> Iterator[None]:
         started = time.perf_counter()
-        planned = await bench.plan(sheet)
-        begun = await bench.enter(planned.plan.id, sheet)
-        assert isinstance(begun, Entered)
-        chunks = await bench.chunks(begun.plan_id)
-        took["plan"] = time.perf_counter() - started
-        await writer.access()  # as the bare POSTs, with a token in hand
-        started = time.perf_counter()
-        for number in range(begun.chunks):
-            ended = await bench.apply(begun.plan_id, number)
-            assert set(ended) == {"created"}, ended
-        took["apply"] = time.perf_counter() - started
-        started = time.perf_counter()
-        await verify(
-            bench.ledger,
-            bench.remote,
-            bench.settings.settle_s,
-            [row for chunk in chunks for row in chunk],
-        )
-        took["verify"] = time.perf_counter() - started
+        yield
+        took[what] = time.perf_counter() - started
+
+    async with creation_of(run, warehouse) as (creation, sheet):
+        with timed("plan"):
+            planned = await creation.plan(sheet)
+            begun = await creation.enter(planned.plan.id, sheet)
+            assert isinstance(begun, Entered)
+            chunks = await creation.chunks(begun.plan_id)
+        with timed("apply"):
+            for number in range(begun.chunks):
+                ended = await creation.apply(begun.plan_id, number)
+                assert set(ended) == {"created"}, ended
+        with timed("verify"):
+            rows = [row for chunk in chunks for row in chunk]
+            await verify(creation.ledger, creation.remote, settings.settle_s, rows)
     warehouse.dispose()
     here.drop(uri)
     return took
@@ -118,7 +110,8 @@ def rounds_of(
     rows: int, latency_ms: float, repeat: int, settings: OnboardingSettings
 ) -> Iterator[dict[str, float]]:
     """Measure in turns; yield each round but the first, which warms up."""
-    sheet = read(employees(rows), "a.csv", EMPLOYEE)
+    content = employees(rows)
+    sheet = read(content, "a.csv", EMPLOYEE)
     bodies = [{**row.values, "start_date": START.isoformat()} for row in sheet.rows]
     options = ("--latency", str(latency_ms / 1000), "--today", TODAY.isoformat(), "--frozen")
     with warehouse_server() as here, running(options=(*options, "--entities", "1")) as sandbox:
@@ -127,25 +120,11 @@ def rounds_of(
             sandbox.reset()
             alone = asyncio.run(bare(sandbox, bodies, settings.create_concurrency))
             sandbox.reset()
-            took = asyncio.run(engine(here, sandbox, sheet, settings))
+            took = asyncio.run(engine(here, sandbox, content, settings))
             made = sandbox.truth()["created"]["employees"]
             assert len(made) == len({each["payroll_number"] for each in made}) == rows
             if number:
                 yield {"bare": alone, **took, "load": load}
-
-
-def report(rounds: list[dict[str, float]], rows: int) -> str:
-    """Return the rounds as Markdown: medians, and the range of the share of the bare throughput."""
-    shares = [each["bare"] / each["apply"] for each in rounds]
-    names = ("bare", "apply", "plan", "verify")
-    took = {name: median(each[name] for each in rounds) for name in names}
-    cells = ((name, f"{s:.2f}", f"{rows / s:,.0f}") for name, s in took.items())
-    loads = [each["load"] for each in rounds]
-    return (
-        f"{table(('what', 's', 'rows/s'), cells)}\n\n"
-        f"Applied at {median(shares):.0%} of the bare throughput ({min(shares):.0%} to"
-        f" {max(shares):.0%}); load average {min(loads):.1f} to {max(loads):.1f}."
-    )
 
 
 def main(
@@ -155,21 +134,25 @@ def main(
     concurrency: int = OnboardingSettings().create_concurrency,
     chunk_rows: int = OnboardingSettings().chunk_rows,
     repeat: int = 5,
-    keep: bool = False,
 ) -> None:
-    """Measure, print and, with `keep`, store the results."""
+    """Measure, and print the page: medians, and the range of the share of the bare throughput."""
     settings = OnboardingSettings(
         approval="never", create_concurrency=concurrency, chunk_rows=chunk_rows
     )
-    rounds = [*rounds_of(rows, latency_ms, repeat, settings)]
-    title = (
-        f"# Creation: {rows} rows at {latency_ms:.0f} ms, {concurrency} in flight,"
-        f" chunks of {chunk_rows}"
+    heading(
+        f"Creation: {rows} rows at {latency_ms:.0f} ms, {concurrency} in flight, chunks of {chunk_rows}",
+        f"Medians of {repeat} rounds. ",
     )
-    text = "\n\n".join([title, f"{stamp()} {repeat} rounds.", report(rounds, rows), ""])
-    print(text)
-    if keep:
-        RESULTS.write_text(text)
+    rounds = [*rounds_of(rows, latency_ms, repeat, settings)]
+    names = ("bare", "apply", "plan", "verify")
+    took = {name: median(each[name] for each in rounds) for name in names}
+    show(("what", "s", "rows/s"), ((n, f"{s:.2f}", f"{rows / s:,.0f}") for n, s in took.items()))
+    shares = [each["bare"] / each["apply"] for each in rounds]
+    loads = [each["load"] for each in rounds]
+    print(
+        f"Applied at {median(shares):.0%} of the bare throughput ({min(shares):.0%} to"
+        f" {max(shares):.0%}); load average {min(loads):.1f} to {max(loads):.1f}."
+    )
 
 
 if __name__ == "__main__":

@@ -7,9 +7,7 @@ entity's invoices, `audit` an audit of its invoices and of the lists, `lists` on
 `board` reads the data of the board's pages and prints the longest time of one.
 """
 
-import argparse
 import asyncio
-import json
 import os
 import time
 from collections import Counter
@@ -22,6 +20,7 @@ from typing import Any, cast
 
 from upath import UPath
 
+from bench.peers.task import CREDENTIALS, Task, given, timed
 from bms.client import Client
 from bms.counters import Counters
 from bms.settings import ClientSettings
@@ -37,33 +36,36 @@ from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 from bms_warehouse import database
-from tests.support.measurement import peak_memory
 
 TODAY = date(2026, 4, 1)
+WORKS = ("invoices", "contacts", "night", "audit", "lists", "board")
 COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "missing")
 
 
 class Work:
     """Service, warehouse and options of one piece of work."""
 
-    def __init__(self, given: argparse.Namespace) -> None:
-        self.given = given
+    def __init__(self, task: Task) -> None:
+        self.task = task
         self.counters = Counters()
         service = ClientSettings(
-            base_url=given.url,
-            client_id="demo-client",
-            application_id="demo-application",
-            secret="demo-secret",  # noqa: S106 - the sandbox's own
-            concurrency=given.in_flight,
-            page_size=given.page_size,
+            base_url=task.url,
+            concurrency=task.in_flight,
+            page_size=task.page_size,
+            **CREDENTIALS,
         )
-        settings = FlowSettings(window_days=given.window, mirror_details=1, mirror_rotation=10**9)
+        settings = FlowSettings(window_days=task.window, mirror_details=1, mirror_rotation=10**9)
         self.client = Client(service, counters=self.counters)
-        self.flow = FlowContext(database.connect(given.database), UPath(given.data_root), settings)
+        self.flow = FlowContext(database.connect(task.database), UPath(task.folder), settings)
+
+    def __call__(self) -> dict[str, Any]:
+        """Do the work once; return its counts."""
+        found: dict[str, Any] = getattr(self, self.task.work)()
+        return {"requests": self.counters.requests, **found}
 
     def invoices(self) -> dict[str, Any]:
         """Extract the days, a unit after the other."""
-        asked = Window(self.given.first, self.given.first + timedelta(days=self.given.days - 1))
+        asked = Window(self.task.first, self.task.first + timedelta(days=self.task.days - 1))
         return self._extract(split_into_units(1, [asked], unit_days=self.flow.settings.unit_days))
 
     def night(self) -> dict[str, Any]:
@@ -142,26 +144,10 @@ class Work:
 
 
 def main() -> None:
-    """Do the work once."""
-    options = argparse.ArgumentParser(description=__doc__)
-    works = ("invoices", "contacts", "night", "audit", "lists", "board")
-    options.add_argument("work", choices=works)
-    options.add_argument("url")
-    options.add_argument("database")
-    options.add_argument("data_root")
-    options.add_argument("--first", type=date.fromisoformat, default=date(2025, 4, 1))
-    options.add_argument("--days", type=int, default=365)
-    options.add_argument("--window", type=int, default=FlowSettings.window_days)
-    options.add_argument("--page-size", type=int, default=100)
-    options.add_argument("--in-flight", type=int, default=16)
-    given = options.parse_args()
-    work = Work(given)
-    started = time.perf_counter()
-    found = getattr(work, given.work)()
-    seconds = time.perf_counter() - started
+    """Do the work that the command line names."""
+    work = Work(given(WORKS))
+    timed(work)
     work.flow.warehouse.dispose()
-    requests = work.counters.requests
-    print(json.dumps({"seconds": seconds, "peak": peak_memory(), "requests": requests, **found}))
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def load(task: Task) -> None:
     """Load once."""
     pipeline = dlt.pipeline(
         f"bms_{task.work}_{task.variant}",
-        pipelines_dir=str(task.folder),
+        pipelines_dir=task.folder,
         destination=postgres(credentials(task)),
         dataset_name=SCHEMA,
     )
@@ -128,5 +128,5 @@ def load(task: Task) -> None:
 if __name__ == "__main__":
     task = given()
     options = TUNED if task.variant == "tuned" else {}
-    os.environ |= {"DLT_DATA_DIR": str(task.folder)} | QUIET | options
+    os.environ |= {"DLT_DATA_DIR": task.folder} | QUIET | options
     timed(lambda: load(task))

@@ -8,13 +8,13 @@ import json
 import resource
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-CREDENTIALS = {
+CREDENTIALS: dict[str, Any] = {
     "client_id": "demo-client",
     "application_id": "demo-application",
     "secret": "demo-secret",
@@ -32,8 +32,8 @@ class Task:
     work: str
     url: str
     database: str
-    folder: Path
-    """Where a peer may keep what it needs from one run to the next."""
+    folder: str
+    """Where a load may store files, for a peer those that it needs from one run to the next."""
     first: date
     days: int
     in_flight: int
@@ -81,13 +81,13 @@ class Task:
         return {"filter": "ALL", "page_size": str(self.page_size), "page_number": str(number)}
 
 
-def given() -> Task:
-    """Read the task from the command line."""
+def given(works: Iterable[str] = TABLES) -> Task:
+    """Read the task from the command line; its work is one of `works`."""
     options = argparse.ArgumentParser()
-    options.add_argument("work", choices=TABLES)
+    options.add_argument("work", choices=works)
     options.add_argument("url")
     options.add_argument("database")
-    options.add_argument("folder", type=Path)
+    options.add_argument("folder")
     options.add_argument("--first", type=date.fromisoformat, default=date(2025, 4, 1))
     options.add_argument("--days", type=int, default=365)
     options.add_argument("--window", type=int, default=7)
@@ -97,15 +97,13 @@ def given() -> Task:
     return Task(**vars(options.parse_args()))
 
 
-def timed(load: Callable[[], object]) -> None:
-    """Run the load; print its seconds and the peak memory of its biggest process."""
+def timed(load: Callable[[], dict[str, Any] | None]) -> None:
+    """Run the load; print its seconds, the peak memory of its biggest process, and what it returned."""
     started = time.perf_counter()
-    load()
-    summary: dict[str, Any] = {
-        "seconds": time.perf_counter() - started,
-        "peak": max(_peak(), 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss),
-    }
-    print(json.dumps(summary))
+    found = load()
+    seconds = time.perf_counter() - started
+    peak = max(_peak(), 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+    print(json.dumps({"seconds": seconds, "peak": peak, **(found or {})}))
 
 
 def _peak() -> int:
