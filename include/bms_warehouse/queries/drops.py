@@ -4,20 +4,10 @@ from typing import Final
 
 from sqlalchemy import Connection, RowMapping, Table, Text, cast, func, select, text
 
-from bms_warehouse.tables import creation, creation_plan, dropped_file
+from bms_warehouse.queries.sql import fetch, statements
+from bms_warehouse.tables import creation, dropped_file
 
-LATEST = text("""
-    select d.*, o.id as step_run_id, o.details
-    from bms.dropped_file d
-    left join lateral (
-        select id, details from bms.step_run
-        where flow = :flow and step = 'conclude' and started_at >= d.entered_at
-            and details @> jsonb_build_object('drop', d.id)
-        order by id desc limit 1
-    ) as o on true
-    where d.resource = :resource and (cast(:number as bigint) is null or d.id = :number)
-    order by d.id desc limit :limit
-""")
+SQL = statements("drops")
 
 
 def latest(
@@ -27,8 +17,9 @@ def latest(
 
     `details` and `step_run_id` are those of the latest step that concluded the drop; None without one.
     """
-    given = {"flow": flow, "resource": resource, "limit": limit, "number": number}
-    return [*connection.execute(LATEST, given).mappings()]
+    return fetch(
+        connection, SQL["latest"], flow=flow, resource=resource, limit=limit, number=number
+    )
 
 
 def resource(connection: Connection, number: int) -> str | None:
@@ -85,29 +76,9 @@ def created(connection: Connection, number: int, table: Table) -> list[RowMappin
         .where(creation.c.drop_id == number, text(_MADE))
         .order_by(creation.c.line)
     )
-    return [*connection.execute(statement).mappings()]
+    return fetch(connection, statement)
 
 
 def plans(connection: Connection, number: int) -> list[RowMapping]:
     """Return the plans of a drop, latest first: counts, limits exceeded, request, decision."""
-    wanted = [
-        creation_plan.c[name]
-        for name in (
-            "id",
-            "state",
-            "counts",
-            "breaches",
-            "made_at",
-            "decided_by",
-            "decided_at",
-            "asked_at",
-            "asked_because",
-            "file_digest",
-        )
-    ]
-    statement = (
-        select(*wanted)
-        .where(creation_plan.c.drop_id == number)
-        .order_by(creation_plan.c.made_at.desc())
-    )
-    return [*connection.execute(statement).mappings()]
+    return fetch(connection, SQL["plans"], number=number)

@@ -6,16 +6,9 @@ from datetime import date, datetime
 from sqlalchemy import Connection
 
 from bms_warehouse import loads
+from bms_warehouse.queries.sql import fetch, statements
 
-CHANGED_SINCE = b"""
-    select i.id_invoice from bms.client_invoice i
-    left join bms.client_invoice_day d on d.id_entity = i.id_entity and d.day = i._day
-    left join bms.step_run r on r.id = i._step_run_id
-    where i.id_entity = %(id_entity)s and i.id_invoice = any(%(ids)s) and (
-        coalesce(cast(r.details->>'read_at' as timestamptz), i._changed_at) > %(since)s
-        or (i._missing_since is null and d.read_at > %(since)s)
-    )
-"""
+SQL = statements("invoices")
 
 
 def changed_since(
@@ -26,33 +19,13 @@ def changed_since(
     The load wrote the row, or read the row's day and found the invoice there.
     """
     given = {"id_entity": id_entity, "ids": [*ids], "since": since}
-    with loads.driver(connection).cursor() as cursor:
-        return {key for (key,) in cursor.execute(CHANGED_SINCE, given)}
-
-
-DAYS_OF = b"""
-    select _day, count(*) from bms.client_invoice
-    where id_entity = %(id_entity)s and id_invoice = any(%(ids)s) and _day is not null group by 1
-"""
+    return {*connection.scalars(SQL["changed_since"], given)}
 
 
 def days_of(connection: Connection, id_entity: int, ids: Collection[int]) -> dict[date, int]:
     """Return the number of these invoices on each day."""
-    given = {"id_entity": id_entity, "ids": [*ids]}
-    with loads.driver(connection).cursor() as cursor:
-        return dict(cursor.execute(DAYS_OF, given).fetchall())
-
-
-IN_OTHERS = b"""
-    with e as materialized (
-        select distinct id_entity from bms.client_invoice_day where id_entity <> %(id_entity)s
-    )
-    select count(distinct i.id_invoice) from e
-    join bms.client_invoice o on o.id_entity = e.id_entity and o.id_invoice = any(%(ids)s)
-    join bms.client_invoice i on i.id_entity = %(id_entity)s and i.id_invoice = o.id_invoice
-        and (i.reference_number, i.id_client, i.total_incl_vat)
-            is not distinct from (o.reference_number, o.id_client, o.total_incl_vat)
-"""
+    found = fetch(connection, SQL["days_of"], id_entity=id_entity, ids=[*ids])
+    return {each["day"]: each["invoices"] for each in found}
 
 
 def in_other_entities(connection: Connection, ids: Sequence[int], id_entity: int) -> int:
@@ -61,9 +34,7 @@ def in_other_entities(connection: Connection, ids: Sequence[int], id_entity: int
     These are equal in two entities only if one of them got the other's response.
     """
     given = {"ids": [*ids], "id_entity": id_entity}
-    with loads.driver(connection).cursor() as cursor:
-        [(found,)] = cursor.execute(IN_OTHERS, given).fetchall()
-    return int(found)
+    return int(connection.scalar(SQL["in_other_entities"], given) or 0)
 
 
 STORED_ROWS = b"""
