@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +19,7 @@ PRELOADED = (
     "from airflow.__main__ import main; main()"
 )
 LOOPBACK = f"{HOST},localhost"
+ENVIRONMENT = Path(__file__).with_name("environment.toml")
 
 
 def environment(
@@ -34,48 +36,20 @@ def environment(
     `database` is the SQLAlchemy URL of Airflow's metadata database, `warehouse` the default of the
     connection `bms_warehouse` in Airflow's JSON form.
     """
-    defaults = {
-        "AIRFLOW__CORE__DAGS_FOLDER": str(paths.root / "dags"),
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(paths.root / "plugins"),
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__CORE__PARALLELISM": "4",  # the executor forks all workers at once, 32 by default
-        "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
-        "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
-        # Changed and new files are parsed at the next refresh; all others would take half a processor.
-        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "300",
-        "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",  # default 5 s delays a slot's release
-        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
-        "AIRFLOW_CONN_BMS_WAREHOUSE": warehouse,
-        "BMS_DATA_ROOT": f"file://{paths.data}",
-        "PYTHONUNBUFFERED": "1",
+    given = {
+        "paths": paths,
+        "secrets": secrets,
+        "database": database,
+        "host": HOST,
+        "port": port,
+        "user": USER,
+        "warehouse": warehouse,
     }
-    # The user's values of these could migrate the database of another installation, mix its secrets
-    # with the stack's, open a port to the network or start processes that the stack does not manage.
-    required = {
-        "AIRFLOW_HOME": str(paths.airflow_home),
-        "AIRFLOW__API__BASE_URL": f"http://{HOST}:{port}",
-        "AIRFLOW__API__HOST": HOST,
-        "AIRFLOW__API__PORT": str(port),
-        "AIRFLOW__API__SECRET_KEY": secrets.api,
-        "AIRFLOW__API__SSL_CERT": "",
-        "AIRFLOW__API__SSL_KEY": "",
-        "AIRFLOW__API_AUTH__JWT_SECRET": secrets.jwt,
-        "AIRFLOW__CORE__AUTH_MANAGER": (
-            "airflow.api_fastapi.auth.managers.simple.simple_auth_manager.SimpleAuthManager"
-        ),
-        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://{HOST}:{port}/execution/",
-        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
-        "AIRFLOW__CORE__FERNET_KEY": secrets.fernet,
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "False",
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(_passwords_file(paths)),
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database,
-        "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(task_logs(paths)),
-        "AIRFLOW__LOGGING__DAG_PROCESSOR_CHILD_PROCESS_LOG_DIRECTORY": str(
-            paths.logs / "dag-files"
-        ),
-        "AIRFLOW__SCHEDULER__ENABLE_HEALTH_CHECK": "False",
-    }
+    declared = tomllib.loads(ENVIRONMENT.read_text())
+    defaults, required = (
+        {name: value.format_map(given) for name, value in declared[part].items()}
+        for part in ("defaults", "required")
+    )
     # A proxy of the company cannot reach this machine's loopback.
     no_proxy = {
         name: ",".join(filter(None, (environ.get(name), LOOPBACK)))
@@ -84,18 +58,9 @@ def environment(
     return {**defaults, **environ, **no_proxy, **required}
 
 
-def task_logs(paths: StackPaths) -> Path:
-    """Return the folder of the task logs."""
-    return paths.logs / "tasks"
-
-
 def write_passwords(paths: StackPaths, secrets: Secrets) -> None:
     """Set the user's password; SimpleAuthManager would otherwise generate one and print it."""
-    write_private_json(_passwords_file(paths), {USER: secrets.password})
-
-
-def _passwords_file(paths: StackPaths) -> Path:
-    return paths.secrets / "passwords.json"
+    write_private_json(paths.passwords, {USER: secrets.password})
 
 
 def components(port: int) -> dict[str, tuple[str, ...]]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from stack import airflow
 from stack.launcher import Running
 from stack.processes import LOG_TAIL, StackError
 from stack.progress import Progress
@@ -115,7 +114,7 @@ def _trigger(scenario: Scenario, running: Running) -> str:
 def _failure(dag_id: str, run_id: str, running: Running) -> str:
     """Return the failed tasks of a run, the end of their logs and the remedy."""
     lines = [f"The run {run_id} of {dag_id} did not succeed; its scenario proves nothing."]
-    run_logs = airflow.task_logs(running.paths) / f"dag_id={dag_id}" / f"run_id={run_id}"
+    run_logs = running.paths.task_logs / f"dag_id={dag_id}" / f"run_id={run_id}"
     for task in running.api.tasks(dag_id, run_id):
         if task["state"] in FAILED_STATES:
             folder = run_logs / f"task_id={task['task_id']}"

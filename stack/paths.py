@@ -35,7 +35,9 @@ class StackPaths:
         self.root = root
         self.local = local
         self.secrets = local / "secrets"
-        self.logs = local / "logs"  # of processes; those of tasks are below tasks/
+        self.passwords = self.secrets / "passwords.json"  # of Airflow's users
+        self.logs = local / "logs"  # of processes
+        self.task_logs = self.logs / "tasks"
         self.airflow_home = local / "airflow"
         self.postgres = local / "postgres"
         self.data = local / "data"  # default of BMS_DATA_ROOT

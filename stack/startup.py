@@ -2,9 +2,10 @@
 
 import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,26 +82,16 @@ class Startup:
             Step(DAGS, lambda: None, self._dags_listed, after=(API, PROCESSOR, WAREHOUSE)),
         ]
 
-    def _provisioning(self) -> list[Step]:
-        """Return the steps that create Airflow's pool and the connection to the sandbox."""
-        steps = [
-            Step(
-                POOL,
-                lambda: self.api.ensure_pool(pool.NAME, pool.SLOTS, pool.DESCRIPTION),
-                lambda: True,
-                after=(API,),
-            )
-        ]
+    def _provisioning(self) -> Iterator[Step]:
+        """Yield the steps that create Airflow's pool and the connection to the sandbox."""
+
+        def ensure_pool() -> None:
+            self.api.ensure_pool(pool.NAME, pool.SLOTS, pool.DESCRIPTION)
+
+        yield Step(POOL, ensure_pool, after=(API,))
         if (sandbox := self.sandbox) is not None:
-            steps.append(
-                Step(
-                    CONNECTION,
-                    lambda: self.api.upsert_connection(sandbox.connection()),
-                    lambda: True,
-                    after=(API, SANDBOX),
-                )
-            )
-        return steps
+            connect = partial(self.api.upsert_connection, sandbox.connection())
+            yield Step(CONNECTION, connect, after=(API, SANDBOX))
 
     def _cluster(self) -> Step:
         def start() -> None:

@@ -20,7 +20,7 @@ class Step:
 
     name: str
     start: Callable[[], object]
-    ready: Callable[[], bool]
+    ready: Callable[[], bool] = lambda: True
     after: tuple[str, ...] = ()
     limit: float = 600
 
