@@ -4,46 +4,21 @@ Imports nothing of the project, so that the generator can't share a mistake with
 """
 
 import random
+import tomllib
 import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 Person = dict[str, Any]
 Typing = Callable[[Person, random.Random], None]
 
-_FIRST: Final = """
-Marie Jean Pierre Michel André Philippe Nathalie Isabelle Sylvie Catherine Françoise Nicolas
-Julien Thomas Camille Léa Manon Chloé Emma Inès Sarah Laura Aurélie Émilie Céline Élodie Stéphanie
-Sandrine Véronique François Frédéric Sébastien Christophe Laurent Olivier Stéphane Jérôme Cédric
-Benoît Mathieu Loïc Gaëlle Mohamed Karim Fatima Yasmine Jean-Pierre Jean-François Marie-Claude
-Anne-Sophie Marie-Hélène Hugo Lucas Théo Raphaël Zoé Noé Maël Anaïs
-"""
-_LAST: Final = """
-Martin Bernard Thomas Petit Robert Richard Durand Dubois Moreau Laurent Simon Michel Lefèvre Leroy
-Roux David Bertrand Morel Fournier Girard Bonnet Dupont Lambert Fontaine Rousseau Vincent Müller
-Lefebvre Guérin Boyer Garnier Chevalier François Legrand Gauthier García Perrin Robin Clément
-Morin Nicolas Henry Roussel Mathieu Gautier Masson Marchand Duval Denis Dumont Marie Lemaire Noël
-Meyer
-"""
-_STARTS: Final = """
-Bar Beau Bel Ber Bou Cas Cha Cor Cour Del Des Fer For Gau Gra Hé La Le Mal Mar Mon Pel Por Quer Ri
-Ro Sé Ta Val Ver
-"""
-_MIDDLES: Final = """
-a be di gnon la li mé na ni ra ri sse ta to vi
-"""
-_ENDS: Final = """
-beau chard court det dier gnac gnard lac las let lier lin mont nard net nier not quet rand rel ret
-rier son teau thier ton vel vert ville zac
-"""
-FIRST, LAST, STARTS, MIDDLES, ENDS = (
-    tuple(words.split()) for words in (_FIRST, _LAST, _STARTS, _MIDDLES, _ENDS)
+_WORDS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
+FIRST, LAST, STARTS, MIDDLES, ENDS, COMPANIES = (
+    tuple(map(str, _WORDS[name]))
+    for name in ("first", "last", "starts", "middles", "ends", "companies")
 )
-COMPANIES: Final = (
-    "Ateliers Méca-Précision", "Crédit Rhodanien", "Énergie & Réseaux", "Groupe Bélier", "Hôtels de la Côte",
-    "Laboratoires Théraphène", "Mutuelle du Léman", "Transports Gévaudan", "Verrerie de Saône", "Optique Fréjus",
-)  # fmt: skip
 KEYBOARD: Final = dict(zip("aeiontrlud", "zroibrtmys", strict=True))
 COMMON: Final = 0.25
 """Share of persons with one of the common last names; other names are rare."""
