@@ -17,17 +17,10 @@ One run handles one file:
   number of the drop. The ledger stores who decided.
 """
 
-from __future__ import annotations
-
 from airflow.sdk import dag
 
 from bms_provider import policy
 from bms_provider.operators.flows import drops
-from bms_provider.operators.flows.drops import (
-    BmsCreateRecordsOperator,
-    BmsDropReportOperator,
-    BmsPlanDropOperator,
-)
 
 RESOURCE = "consultant"
 
@@ -41,12 +34,12 @@ RESOURCE = "consultant"
 )
 def consultant_creation() -> None:
     """Plan, approve in up to two rounds, create in chunks, conclude."""
-    planned = BmsPlanDropOperator(task_id="plan", resource=RESOURCE, **policy.CREATION)
+    planned = drops.BmsPlanDropOperator(task_id="plan", resource=RESOURCE, **policy.CREATION)
     entered = drops.approval(RESOURCE, planned.output)
-    created = BmsCreateRecordsOperator.partial(
+    created = drops.BmsCreateRecordsOperator.partial(
         task_id="create", resource=RESOURCE, entered=entered, **policy.CREATION
     ).expand(chunk=drops.chunks(entered))
-    created >> BmsDropReportOperator(
+    created >> drops.BmsDropReportOperator(
         task_id="conclude", resource=RESOURCE, entered=entered, **policy.REPORT
     )
 

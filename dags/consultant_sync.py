@@ -13,8 +13,6 @@ Loads the consultants into `bms.consultant` and every change as a version into `
 - **Partial runs**: a run that restricts the list leaves all other consultants unchanged.
 """
 
-from __future__ import annotations
-
 from airflow.sdk import CronTriggerTimetable, dag
 
 from bms_provider import assets, mirrors, policy

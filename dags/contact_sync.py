@@ -13,8 +13,6 @@ Loads the contacts into `bms.contact` and every change as a version into `bms.co
 - **Partial runs**: a run that restricts the list leaves all other contacts unchanged.
 """
 
-from __future__ import annotations
-
 from airflow.sdk import CronTriggerTimetable, dag
 
 from bms_provider import assets, mirrors, policy

@@ -12,8 +12,6 @@ not deleted.
   is answered 404 or 410, gets `deleted = true`. Rows are never removed.
 """
 
-from __future__ import annotations
-
 from airflow.sdk import CronTriggerTimetable, dag
 
 from bms_provider import assets, mirrors, policy

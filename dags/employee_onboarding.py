@@ -15,17 +15,10 @@ of a file in `inbox/employees/`. To request approval again after it expired, or 
 existing employee), give the number of the drop. The ledger stores who decided.
 """
 
-from __future__ import annotations
-
 from airflow.sdk import dag
 
 from bms_provider import policy
 from bms_provider.operators.flows import drops
-from bms_provider.operators.flows.drops import (
-    BmsCreateRecordsOperator,
-    BmsDropReportOperator,
-    BmsPlanDropOperator,
-)
 
 RESOURCE = "employee"
 
@@ -39,12 +32,12 @@ RESOURCE = "employee"
 )
 def employee_onboarding() -> None:
     """Plan, approve in up to two rounds, create in chunks, conclude."""
-    planned = BmsPlanDropOperator(task_id="plan", resource=RESOURCE, **policy.CREATION)
+    planned = drops.BmsPlanDropOperator(task_id="plan", resource=RESOURCE, **policy.CREATION)
     entered = drops.approval(RESOURCE, planned.output)
-    created = BmsCreateRecordsOperator.partial(
+    created = drops.BmsCreateRecordsOperator.partial(
         task_id="create", resource=RESOURCE, entered=entered, **policy.CREATION
     ).expand(chunk=drops.chunks(entered))
-    created >> BmsDropReportOperator(
+    created >> drops.BmsDropReportOperator(
         task_id="conclude", resource=RESOURCE, entered=entered, **policy.REPORT
     )
 

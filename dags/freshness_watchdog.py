@@ -9,8 +9,6 @@ It cannot report a dead scheduler, because then the watchdog does not run either
 `bms health --notify` from cron or in a container; both use the same alarms.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

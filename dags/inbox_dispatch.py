@@ -6,8 +6,6 @@ processes it. The id of that run is derived from the recorded row, so a file is 
 tasks are killed and restarted.
 """
 
-from __future__ import annotations
-
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import Asset, AssetWatcher, dag
 

@@ -13,8 +13,6 @@ invoices into `bms.client_invoice` with every change as a version.
 - **Idempotent**: a repeated run writes only what changed.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from airflow.sdk import CronDataIntervalTimetable, Param, dag
@@ -34,14 +32,7 @@ from bms_provider.operators.flows.loads import (
         "entities": policy.ENTITIES,
         "start_date": policy.date_param("First day", "First day to read."),
         "end_date": policy.date_param("Last day", "Last day to read. Empty: yesterday."),
-        "language": Param(
-            None,
-            type=["null", "string"],
-            enum=[None, "EN", "FR"],
-            values_display={"null": "BMS_LANGUAGE", "EN": "English", "FR": "French"},
-            title="Language",
-            description="Language of the code labels. Empty: BMS_LANGUAGE.",
-        ),
+        "language": policy.language_param("the code labels"),
         "lookback_days": Param(
             None,
             type=["null", "integer"],

@@ -11,11 +11,9 @@ before the first read is refused. The files are on the board, at the page of the
 `BMS_REPORT_TO` receives the workbook by mail.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
-from airflow.sdk import Param, dag
+from airflow.sdk import dag
 
 from bms_provider import assets, policy
 from bms_provider.operators.flows.reports import BmsInvoiceReportOperator, BmsMailReportOperator
@@ -28,14 +26,7 @@ from bms_provider.operators.flows.reports import BmsInvoiceReportOperator, BmsMa
         "as_of": policy.date_param(
             "As of", "Last day that the report knows. Empty: everything until now."
         ),
-        "language": Param(
-            None,
-            type=["null", "string"],
-            enum=[None, "EN", "FR"],
-            values_display={"null": "BMS_LANGUAGE", "EN": "English", "FR": "French"},
-            title="Language",
-            description="Language of the report. Empty: BMS_LANGUAGE.",
-        ),
+        "language": policy.language_param("the report"),
     },
     max_active_runs=1,
     **policy.dag_arguments("invoices", "finance", deadline=timedelta(hours=2)),

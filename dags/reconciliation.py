@@ -12,8 +12,6 @@ in the list and in detail. Then it compares the warehouse with these rows.
   continue with other days, rows and entities. A run with given days compares these days of all entities.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from airflow.sdk import CronTriggerTimetable, dag

@@ -8,8 +8,6 @@
 The DAG deletes no rows of the loaded tables.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from airflow.sdk import CronTriggerTimetable, dag

@@ -12,8 +12,6 @@ undocumented fields.
 - **Cost**: about fifty requests; nothing is created.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from airflow.sdk import CronTriggerTimetable, dag

@@ -239,3 +239,15 @@ ENTITIES = Param(
 def date_param(title: str, description: str) -> Param:
     """Return an optional date param."""
     return Param(None, type=["null", "string"], format="date", title=title, description=description)
+
+
+def language_param(what: str) -> Param:
+    """Return an optional param with the language of `what`."""
+    return Param(
+        None,
+        type=["null", "string"],
+        enum=[None, "EN", "FR"],
+        values_display={"null": "BMS_LANGUAGE", "EN": "English", "FR": "French"},
+        title="Language",
+        description=f"Language of {what}. Empty: BMS_LANGUAGE.",
+    )
