@@ -1,11 +1,10 @@
 """Losses and clean years of simulated companies, loaded by the flow and judged by its checks.
 
-    python -m proofs.losses_invoices [--only clean losses numbers] [--loss NAME ...] [--company NAME ...]
+    python -m proofs.losses_invoices [--only clean losses] [--loss NAME ...] [--company NAME ...]
 
 Each night reads the last 35 days over HTTP and publishes into PostgreSQL, as the flow does. A loss
 begins after a year of history and stays; it is found in the first night that holds days. A held clean
-night is accepted at once, as an operator would. `numbers`: a day near the end of 150 days loses
-invoices; the table shows how many of their numbers are found.
+night is accepted at once, as an operator would.
 """
 
 from collections import Counter
@@ -13,13 +12,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 
-from sqlalchemy import Engine, text
-
 from bms_flows.invoices import run
 from bms_flows.runtime.windows import Window
 from bms_warehouse.database import connect
 from proofs import companies
-from proofs.companies import DAY, LOSSES, NUMBER_LOSSES, PROFILES, CompanyProfile, Loss
+from proofs.companies import DAY, LOSSES, PROFILES, CompanyProfile, Loss
 from proofs.page import command, heading, show
 from tests.bms_flows.invoices.listed import Company, ListedInvoices, Row, serving
 from tests.support.warehouse_server import WarehouseServer, warehouse_server
@@ -140,51 +137,9 @@ def losses(
         yield name, *(cell(server, service, profile, base, name) for profile, base in bases.items())
 
 
-def usual_holes(warehouse: Engine) -> str:
-    """Return the usual holes per number of the latest load's series."""
-    with warehouse.connect() as connection:
-        latest = text("select details->'numbers' from bms.step_run order by id desc limit 1")
-        shares = [each["usual_share"] for each in connection.scalar(latest)]
-    return ", ".join(f"{share:.1%}" for share in shares) or "no series"
-
-
-def missing(warehouse: Engine) -> set[str]:
-    """Return the missing numbers that the flow stores."""
-    with warehouse.connect() as connection:
-        stored = text("select reference_number from bms.client_invoice_missing_number")
-        return {*connection.scalars(stored)}
-
-
-def lost_and_reported(company: Company, dialect: str, loss: str) -> tuple[set[str], set[str]]:
-    """Load a dialect with a loss; return the lost numbers, and the numbers that the flow reports."""
-    rows = companies.numbered(dialect)
-    lost = companies.lost_rows(rows, loss)
-    company.service.rows, company.service.lost = rows, {row["id_invoice"] for row in lost}
-    set_today(companies.NUMBERS_TO)
-    if company.held(companies.NUMBERS_FROM, companies.NUMBERS_TO):
-        company.accept()
-    return {row["reference_number"] for row in lost}, missing(company.warehouse)
-
-
-def numbers(server: WarehouseServer) -> Iterator[Sequence[object]]:
-    """Yield the lost and found numbers of each dialect."""
-    with serving() as service:
-        for name in companies.DIALECTS:
-            cells: list[str] = []
-            for loss in NUMBER_LOSSES:
-                warehouse = connect(server.warehouse())
-                company = Company(warehouse, server.folder / name.replace("/", "-"), service)
-                lost, reported = lost_and_reported(company, name, loss)
-                cells = cells or [usual_holes(warehouse)]
-                wrong = f", {len(reported - lost)} wrong" if reported - lost else ""
-                cells.append(f"{len(lost & reported)}/{len(lost)}{wrong}")
-                warehouse.dispose()
-            yield name, *cells
-
-
 def main(
     *,
-    only: Sequence[str] = ("losses", "clean", "numbers"),
+    only: Sequence[str] = ("losses", "clean"),
     loss: Sequence[str] = tuple(LOSSES),
     company: Sequence[str] = COMPANIES,
 ) -> None:
@@ -202,8 +157,6 @@ def main(
         if "clean" in only:
             head = ("company", "years", "held nights", "which")
             show(head, clean_years(server, service, company))
-        if "numbers" in only:
-            show(["numbers", "usual holes", *NUMBER_LOSSES], numbers(server))
 
 
 if __name__ == "__main__":

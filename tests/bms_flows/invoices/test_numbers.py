@@ -16,8 +16,9 @@ from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY
 from bms_warehouse.database import clock
-from proofs.losses_invoices import lost_and_reported, missing
+from proofs.losses_invoices import set_today
 from tests.bms_flows.invoices.listed import Company, days, invoice
+from tests.bms_flows.invoices.number_dialects import NUMBERS_FROM, NUMBERS_TO, lost_rows, numbered
 from tests.support.days import today
 
 LINKS = Links("http://localhost:8080", "docs/runbook.md", ZoneInfo("UTC"))
@@ -43,6 +44,12 @@ def open_alarms(warehouse: Engine, *, later: timedelta = timedelta()) -> list[st
         check_targets(connection, FlowSettings(), LINKS, datetime.now(UTC) + later)
         found = alarms.open_alarms(connection)
     return [each.detail for each in found if each.code == number_alarms.ALARM]
+
+
+def missing(warehouse: Engine) -> set[str]:
+    with warehouse.connect() as connection:
+        stored = text("select reference_number from bms.client_invoice_missing_number")
+        return {*connection.scalars(stored)}
 
 
 def details(connection: Connection) -> list[dict[str, Any]]:
@@ -122,5 +129,10 @@ def test_a_lost_third_of_a_day_is_found(
     company: Company, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(run, "clock", clock)  # restored afterwards
-    lost, reported = lost_and_reported(company, name, "every third invoice")
-    assert reported == lost != set()
+    company.service.rows = numbered(name)
+    lost = lost_rows(company.service.rows, "every third invoice")
+    company.service.lost = {row["id_invoice"] for row in lost}
+    set_today(NUMBERS_TO)
+    if company.held(NUMBERS_FROM, NUMBERS_TO):
+        company.accept()
+    assert missing(company.warehouse) == {row["reference_number"] for row in lost} != set()

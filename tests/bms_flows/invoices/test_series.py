@@ -8,8 +8,14 @@ import pyarrow as pa
 import pytest
 
 from bms_flows.invoices.series import SeriesReport, judge_series, learn_series
-from proofs.companies import DIALECTS, NUMBER_LOSSES, NUMBERS_TO, lost_rows, numbered
 from tests.bms_flows.invoices.listed import Row, days
+from tests.bms_flows.invoices.number_dialects import (
+    DIALECTS,
+    NUMBER_LOSSES,
+    NUMBERS_TO,
+    lost_rows,
+    numbered,
+)
 
 TODAY = NUMBERS_TO + timedelta(days=1)
 GAPLESS = sorted({*DIALECTS} - {"canceled drafts", "random"})

@@ -19,13 +19,14 @@ from bms_flows.onboarding.reading.sheet import Limits
 from bms_flows.runtime.fork_server import CallLimits, ForkServer
 from bms_provider.board import inbox
 from bms_provider.board.inbox import READER
-from proofs.hostile_files import with_rows
 from tests.bms_provider.board.conftest import Visit
+from tests.support import workbooks
 
 INBOX = "/bms/flows/employee_onboarding/inbox"
 OURS = {"X-BMS-Board": "1", "Sec-Fetch-Site": "same-origin"}
 START = f"{datetime.now(UTC).year + 1}-01-04"
 HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée"
+HEADER_ROW = '<row><c t="inlineStr"><is><t>Nom</t></is></c></row>'
 ROWS = (f"710001;Dupont;Zoé;1;{START}", f"710002;;Léa;1;{START}", "710003;Roux;Max;1;31/02/2026")
 
 
@@ -241,7 +242,8 @@ def test_a_hostile_file_ends_its_own_process_only(
     hr: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inbox, "READER", ForkServer(READER.function, CallLimits(cpu_s=3)))
-    hostile = with_rows((b"<row>" + b"<c/>" * 240 + b"</row>") * 100_000)
+    rows = ("<row>" + "<c/>" * 240 + "</row>") * 100_000
+    hostile = workbooks.workbook(f"<sheetData>{HEADER_ROW}{rows}</sheetData>")
     answer = hr.get(page_of(hr, hostile, "classeur.xlsx"), headers={"Accept-Language": "fr"})
     assert answer.status_code == 422
     assert "Copiez les lignes dans un classeur neuf" in answer.text
