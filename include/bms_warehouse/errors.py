@@ -10,6 +10,8 @@ from sqlalchemy.engine import ExceptionContext
 
 TRANSIENT = ("08", "25006", "25P03", "40", "53", "55", "57")
 """Prefixes of transient SQLSTATEs: connection, standby, idle timeout, rollback, resources, locks, shutdown."""
+OUTAGE = ("08", "25006", "53", "57P")
+"""Prefixes of those that last until an administrator has acted: connection, standby, full disk, shutdown."""
 
 REMEDIES = {
     "25006": "the address leads to a standby, or role or database is read-only, as hosted ones with a full "
@@ -45,12 +47,14 @@ class WarehouseError(psycopg.Error):
     """Database error with its type, code and location, without values."""
 
     retriable = False
+    retry_for_hours = False
 
     def __init__(self, error: psycopg.Error | str) -> None:
         if isinstance(error, str):
             super().__init__(error)
             return
         self.retriable = error.sqlstate is None or error.sqlstate.startswith(TRANSIENT)
+        self.retry_for_hours = error.sqlstate is None or error.sqlstate.startswith(OUTAGE)
         if error.sqlstate is None:
             # libpq reports a refused login without a code too; its text is omitted.
             super().__init__(f"no connection to PostgreSQL: {_cause(str(error))}")
@@ -70,6 +74,7 @@ class ConnectionLost(WarehouseError):
     """An open connection ended; PostgreSQL's reason did not arrive."""
 
     retriable = True
+    retry_for_hours = True
 
     def __init__(self) -> None:
         super().__init__(

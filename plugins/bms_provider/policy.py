@@ -53,9 +53,9 @@ DROP_PRIORITY = 10
 """`priority_weight` of the tasks that process drops; all other tasks have 1."""
 
 RETRIES = 3
-"""Retries of a task, unless the service is unreachable."""
+"""Retries of a task, unless service or warehouse is unreachable."""
 OUTAGE_RETRIES = 12
-"""Retries of an onboarding task while the service is unreachable: about five hours."""
+"""Retries of an onboarding task while service or warehouse is unreachable: about five hours."""
 OUTAGE_TRIES = "outage_tries"
 """Key of the numbers of the tries that an outage ended, in the state that a task keeps over its tries."""
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from airflow.sdk import RetryDecision
+from psycopg.errors import DeadlockDetected, DiskFull, OperationalError
 
 from bms.endpoints import BY_NAME
 from bms.errors import NotFound, ServiceUnavailable, Throttled
@@ -13,6 +14,7 @@ from bms.retry import retry_after
 from bms_flows.onboarding.sending.breaker import CreatesPaused
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_provider import policy
+from bms_warehouse.errors import ConnectionLost, WarehouseError
 from bms_warehouse.locks import Busy
 
 HOUR = 3600
@@ -26,6 +28,10 @@ UNAVAILABLE = ServiceUnavailable(ENDPOINT, "failed (503)", status=503, retry_aft
         (CreatesPaused(4000), 12, "retry", 4000),
         (CreatesPaused(), 12, "retry", None),
         (UNAVAILABLE, 12, "retry", None),
+        (ConnectionLost(), 12, "retry", None),
+        (WarehouseError(OperationalError("Connection refused")), 12, "retry", None),
+        (WarehouseError(DiskFull()), 12, "retry", None),
+        (WarehouseError(DeadlockDetected()), 4, "fail", None),
         (RuntimeError("a defect"), 3, "default", None),
         (RuntimeError("a defect"), 4, "fail", None),
         (NotFound(ENDPOINT, "not found (404)", status=404), 1, "fail", None),
