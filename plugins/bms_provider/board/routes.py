@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import mimetypes
+import os
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Annotated, Any
@@ -24,6 +25,7 @@ from bms_flows import texts
 from bms_flows.monitoring import health
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.runtime import storage
 from bms_flows.runtime.settings import InvalidSetting, Language
 from bms_provider.board import files, inbox
 from bms_provider.board.access import viewer
@@ -117,6 +119,16 @@ async def invalid_setting(request: Request, error: InvalidSetting) -> Response:
         f"{error}. Correct it in the environment of Airflow's API server, then restart the server."
     )
     return _error_page(request, status.HTTP_503_SERVICE_UNAVAILABLE, why)
+
+
+@app.exception_handler(OSError)
+async def storage_error(request: Request, error: OSError) -> Response:
+    """Render a full disk, or a data root that refuses this process, as 503; raise other errors."""
+    if error.errno not in (*storage.FULL, *storage.REFUSED):
+        raise error
+    # The refused path may contain the name of a dropped file.
+    log.error("The data root can't be written: %s (BMS_DATA_ROOT)", os.strerror(error.errno))
+    return _error_page(request, status.HTTP_503_SERVICE_UNAVAILABLE, "no_storage")
 
 
 @app.get("/")

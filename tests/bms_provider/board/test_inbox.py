@@ -1,6 +1,8 @@
 """The pages of an inbox: upload, preview, corrections, submission; refused files, users and sites."""
 
+import errno
 import io
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
@@ -288,3 +290,22 @@ def test_an_undo_sheet_of_a_thousand_rows_lists_all_and_closes(
     shown = hr.get(page).text
     assert "Fiche close" in shown
     assert shown.count("supprimée, constaté le") == 1000
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES])
+def test_a_full_disk_or_a_refused_data_root_is_named(
+    hr: TestClient, data_root: Path, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = page_of(hr, csv(*ROWS))
+    before = sorted(data_root.rglob("*"))
+
+    def refuse(*_: Any, **__: Any) -> int:
+        raise OSError(code, os.strerror(code), str(data_root / "Dupont.csv"))
+
+    monkeypatch.setattr(os, "open", refuse)  # the tests may run as root, whom no mode refuses
+    answers = [upload(hr, csv(*ROWS)), post(hr, f"{page}/cells", cells={}, headers={})]
+    monkeypatch.undo()
+    for answer in answers:
+        assert (answer.status_code, [*answer.json()["error"]]) == (503, ["FR", "EN"])
+        assert "Dupont" not in answer.text
+    assert {*before} <= {*data_root.rglob("*")}
