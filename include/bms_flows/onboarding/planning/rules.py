@@ -33,16 +33,19 @@ from bms_flows.runtime.settings import InvalidSetting, Language
 
 DEFAULT = Path(__file__).with_name("rules.toml")
 
-VERSION = 9
+VERSION = 10
 """Version of the planning code; raise it when the same file would produce other plans."""
 
 _NOT_A_NAME = re.compile(
     r"(?:m\.|(?:ir|ing|mw|me)\.\s|(?:mr|mrs|ms|mme|mlle|dr|prof|dhr|mevr)\.?\s"
     r"|(?:monsieur|madame|mademoiselle|docteur|professeur|maître|de heer|mevrouw|herr|frau)\s)"
-    r"|.*(?:[@()\[\]]|\s(?:et|and|und|ou)\s)",
+    r"|.*(?:[@()\[\]]|\s(?:et|and|und|ou)\s)"
+    r"|(?:.*\s)?(?:née?|ép\.|épouse)\s|.*\s(?:nee|ép|ep\.?|epouse|veuve|vve|geb\.)\s"
+    r"|(?:[àa] (?:compléter|completer|confirmer|définir|definir|déterminer|préciser|renseigner|venir)"
+    r"|inconnue?|unknown|to be (?:confirmed|defined)|tb[acd]|x{2,})$",
     re.IGNORECASE | re.DOTALL,
 )
-"""A title before the name; an e-mail address; a remark such as "(née Martin)"; two persons."""
+"""A title before the name; an e-mail address; a remark such as "née Martin"; two persons; what stands for a name to come."""
 
 
 LARGEST: Final = 2**31 - 1

@@ -15,7 +15,7 @@ import phonenumbers
 from phonenumbers import PhoneNumberFormat, PhoneNumberType
 
 NAMES: Final = ("last_name", "first_name")
-_NO_SIGNS: Final = frozenset(',;:/\\&*?!"#%')
+_NO_SIGNS: Final = frozenset(',;:/\\&*?!"#%_')
 _APOSTROPHES: Final = frozenset("`\u00b4")
 _LOOK_LATIN: Final = frozenset({"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "HANGUL"})
 """Alphabets with letters that look like Latin ones, or like nothing (the Hangul filler)."""

@@ -67,6 +67,13 @@ def test_two_lines_in_a_name_or_key_are_refused(field: str, refused: bool) -> No
         ("first_name", "M.Jean", "not_a_name"),
         ("last_name", "Lopez (née Martin)", "not_a_name"),
         ("last_name", "camille.thomas@societe.example", "not_a_name"),
+        *(
+            ("last_name", each, "not_a_name")
+            for each in ("Lopez née Martin", "LOPEZ EP. MARTIN", "Lopez épouse Martin", "À définir")
+        ),
+        *(("first_name", each, "not_a_name") for each in ("XXX", "inconnu", "a completer", "TBD")),
+        *(("last_name", each, None) for each in ("Née", "Nee Lopez-Épouse", "Xu", "Tbdova")),
+        ("last_name", "Lef_vre", "not_letters"),
         ("last_name", "Madame", None),
         ("last_name", "Mret", None),
         ("last_name", "Monsieur-Petit", None),
