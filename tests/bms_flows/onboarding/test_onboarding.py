@@ -105,6 +105,27 @@ def test_a_confirmed_employee_that_the_service_does_not_have_is_not_reported_as_
     assert found == [("needs_review", ["created_not_found"])] * 3
 
 
+@pytest.mark.parametrize(
+    ("forms", "named"),
+    [
+        ("create_employee.last_name=cut:4", {"last_name"}),
+        ("create_employee.start_date=days:-1", {"start_date"}),
+        ("create_employee.*_name=ascii+upper", set()),
+    ],
+)
+def test_an_employee_stored_under_another_name_is_reported_for_review(
+    forms: str, named: set[str], sandbox: Sandbox, drop: Drop
+) -> None:
+    """The service has no update, so a user has to change the record there."""
+    sandbox.set_dialect(stored_forms=forms)
+    [outcome] = run(drop(csv("900001;Lefèvre;Aurélie;2026-05-01;")))
+    assert outcome.state == ("needs_review" if named else "created")
+    assert [fault.code for fault in outcome.faults] == ["created_with_other_name"] * bool(named)
+    assert {each.field for each in outcome.differences} == named
+    assert outcome.guid
+    assert len(made(sandbox)) == 1
+
+
 def test_the_guid_of_an_older_employee_confirms_no_create(
     sandbox: Sandbox, drop: Drop, client_settings: ClientSettings
 ) -> None:

@@ -25,6 +25,7 @@ from bms_flows.onboarding.reporting.report import (
     counts,
 )
 from bms_flows.onboarding.resources import body
+from bms_flows.onboarding.resources.evidence import contradicted
 from bms_flows.onboarding.resources.normal_forms import NAMES
 from bms_flows.onboarding.resources.remote import Remote
 from bms_flows.onboarding.resources.snapshot import ServiceLists
@@ -42,8 +43,8 @@ FORMAT = 1
 
 CONTRADICTED: Final = frozenset({"created", "adopted", "rejected"})
 """States in which a contradiction of the service sends a row of this drop to review."""
-OTHER_DATA = "other_data"
-"""Code of a row whose record has other data; only these rows list differences."""
+OTHER_DATA, OTHER_NAME = "other_data", "created_with_other_name"
+"""Codes of rows whose record has other data; only these rows list differences."""
 
 
 class NotBalanced(RuntimeError):
@@ -63,21 +64,21 @@ async def make_receipt(snapshots: DropLists, plan_id: str) -> tuple[list[RowOutc
     fields = await asyncio.to_thread(verified_fields, engine, [e.id for e in entries.values()])
     values = {row.line: row.values for row in sheet.rows}
     findings: list[DuplicateFinding] = []
-    contradicted: dict[int, tuple[str, Collection[str]]] = {}
+    contradicting: dict[int, tuple[str, Collection[str]]] = {}
     if plan.state == "applied" and entries:
         shown = await snapshots.refresh()
         records = list(shown.records.values())
         findings = await find_duplicates(ledger, remote.identity, records)
         identifying = {*NAMES, *remote.resource.key} - {remote.identity.scope}
-        contradicted = contradictions(entries.values(), fields, shown, findings, identifying)
+        contradicting = contradictions(entries.values(), fields, shown, findings, identifying)
 
     async def complete(row: Mapping[str, Any]) -> RowOutcome:
         entry = entries.get(row["key"])
         outcome = outcome_of(
             row, plan.state, entry, fields.get(entry.id) if entry else None, plan.drop_id
         )
-        if entry is not None and entry.id in contradicted and outcome.state in CONTRADICTED:
-            code, ids = contradicted[entry.id]
+        if entry is not None and entry.id in contradicting and outcome.state in CONTRADICTED:
+            code, ids = contradicting[entry.id]
             outcome = replace(
                 outcome,
                 state="needs_review",
@@ -85,6 +86,10 @@ async def make_receipt(snapshots: DropLists, plan_id: str) -> tuple[list[RowOutc
                 candidates=tuple(Candidate(guid=each, evidence=code) for each in ids),
             )
         given = values[row["line"]]
+        if await _has_other_name(remote, outcome, given):
+            outcome = replace(
+                outcome, state="needs_review", faults=(Fault(OTHER_NAME, outcome.line),)
+            )
         differences = await _differences(ledger, remote, outcome, entry, given)
         return replace(outcome, key=remote.resource.row_label(given), differences=differences)
 
@@ -264,6 +269,16 @@ def receipt(
     return msgspec.json.format(msgspec.json.encode(content), indent=2)
 
 
+async def _has_other_name(remote: Remote, outcome: RowOutcome, values: Mapping[str, Any]) -> bool:
+    """Return whether the service stored a created row under another name or date, not only in another form."""
+    differing = {each.removeprefix("differs:") for each in outcome.evidence.split()}
+    sent = remote.identity.comparison_digests(values)
+    if outcome.state not in ("created", "adopted") or differing.isdisjoint({*NAMES, *sent}):
+        return False
+    record = await remote.read(outcome.guid or "")
+    return record is not None and contradicted(sent, remote.known(record).comparison_fields)
+
+
 async def _differences(
     ledger: Ledger,
     remote: Remote,
@@ -272,7 +287,7 @@ async def _differences(
     values: Mapping[str, Any],
 ) -> tuple[FieldDifference, ...]:
     """Return the differences of a manual change; reads the record again, since values are not stored."""
-    if all(fault.code != OTHER_DATA for fault in outcome.faults):
+    if all(fault.code not in (OTHER_DATA, OTHER_NAME) for fault in outcome.faults):
         return ()
     record = await remote.read(outcome.guid or "")
     if record is None:
