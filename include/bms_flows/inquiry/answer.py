@@ -73,6 +73,11 @@ class Inquiry:
     root: UPath
     personal: bool = False
 
+    @property
+    def links(self) -> Links:
+        """The board's addresses, and times in the company's zone."""
+        return Links.of(self.settings)
+
     def query(self, statement: str, **given: object) -> list[dict[str, Any]]:
         """Return the rows of a statement."""
         rows = self.connection.execute(text(statement), given)

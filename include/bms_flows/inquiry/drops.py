@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from bms_flows.catalog import CREATED_BY
@@ -184,23 +185,25 @@ def _next(
             else "The request for approval has expired: trigger the DAG with the drop's number."
         )
     if review := sum(each["state"] == "review" for each in rows):
-        yield f"{review} rows wait for a reviewer's decision (Required Actions of the run in Airflow)."
+        yield f"{review} rows wait for a reviewer's decision: {asked.links.drop(drop['id'])}"
     if unfinished := [each for each in rows if each["state"] in OPEN]:
         due = [each["in_flight_until"] for each in unfinished if each["in_flight_until"]]
-        first = f", the first at {min(due):%Y-%m-%d %H:%M:%S UTC}" if due else ""
+        first = f", the first at {_time(min(due), asked)}" if due else ""
         yield (
             f"{len(unfinished)} rows are sent or settled by this run or the next attempt of its task{first}. "
             f"If no run is active, trigger {CREATED_BY[drop['resource']].dag_id} with the drop's number."
         )
 
 
+def _time(at: datetime, asked: Inquiry) -> str:
+    return f"{at.astimezone(asked.settings.time_zone):%Y-%m-%d %H:%M:%S %Z}"
+
+
 def _next_of_row(row: Mapping[str, Any], asked: Inquiry) -> Iterator[str]:
     if row["state"] == "review":
-        yield "A reviewer decides in the run's Required Actions in Airflow."
+        yield f"A reviewer decides: {asked.links.drop(row['drop_id'])}"
     elif row["state"] == "unknown":
-        until = (
-            f"{row['in_flight_until']:%Y-%m-%d %H:%M:%S UTC}" if row["in_flight_until"] else "now"
-        )
+        until = _time(row["in_flight_until"], asked) if row["in_flight_until"] else "now"
         yield (
             f"From {until} on, the next look at the service's lists decides: it must find the record, or its"
             f" absence must be proven (lists may lag by {asked.settings.settle_s:.0f} s)."

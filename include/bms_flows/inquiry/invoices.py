@@ -54,9 +54,8 @@ def _invoice(asked: Inquiry, key: Mapping[str, Any]) -> Answer:
     answer = Answer(
         f"Invoice {row['id_invoice']}, reference {row['reference_number']}, entity {entity}"
     )
-    state = (
-        f"missing since {row['_missing_since']:%Y-%m-%d}" if row["_missing_since"] else "current"
-    )
+    missing = row["_missing_since"]
+    state = f"missing since {asked.links.time(missing)}" if missing else "current"
     if row["canceled"]:
         state += ", canceled"
     answer.facts.append(
@@ -105,7 +104,7 @@ def day_lines(asked: Inquiry, entity: int, day: date | None) -> Iterator[str]:
         day=day,
     )
     if read["read_at"]:
-        yield f"Day {day} was read completely at {read['read_at'].astimezone(zone):%Y-%m-%d %H:%M %Z}."
+        yield f"Day {day} was read completely at {asked.links.time(read['read_at'])}."
     else:
         yield f"Day {day} was never read completely."
     for code in read["held"] or ():
@@ -213,16 +212,14 @@ def _days_read(asked: Inquiry) -> Iterator[str]:
         from bms.client_invoice_day group by 1 order by 1
         """,
     )
-    zone = asked.settings.time_zone
-    today = local_date(asked.now, zone)
+    today = local_date(asked.now, asked.settings.time_zone)
     for row in rows:
         days: Sequence[date] = row["days"]
         gaps = unread_windows(days, max(today, days[-1] + DAY))
         unread = f"; never read: {', '.join(map(str, gaps[:5]))}" if gaps else ""
-        at = row["read_at"].astimezone(zone)
         yield (
             f"Entity {row['id_entity']}: {len(days)} days from {days[0]} to {days[-1]} were read, "
-            f"the latest at {at:%Y-%m-%d %H:%M %Z}{unread}."
+            f"the latest at {asked.links.time(row['read_at'])}{unread}."
         )
     if not rows:
         yield "No day of any entity was ever read: run invoice_extraction."

@@ -108,7 +108,7 @@ def _next(asked: Inquiry, resource: MirroredResource) -> str:
         flow=flow.dag_id,
         step=flow.last_step,
     )
-    at = f"{last['at']:%Y-%m-%d %H:%M UTC}" if last["at"] else "never"
+    at = asked.links.time(last["at"]) if last["at"] else "never"
     return f"Each run of {flow.dag_id} reads the list again; the last complete run ended {at}."
 
 

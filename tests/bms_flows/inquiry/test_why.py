@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -22,6 +23,7 @@ from bms_sandbox.serve import Sandbox
 from tests.bms_flows.conftest import Extract
 from tests.bms_flows.invoices.listed import Company, invoice
 from tests.bms_flows.mirror.environment import Mirror
+from tests.support.sql import execute
 
 Why = Callable[..., tuple[int, str]]
 SLOWEST_S = 2.0
@@ -106,13 +108,15 @@ def test_a_changed_file_or_row_is_noticed(
 
 
 def test_a_missing_invoice_is_missing_from_its_response(
-    sandbox: Sandbox, extract: Extract, why: Why
+    sandbox: Sandbox, extract: Extract, why: Why, warehouse: Engine
 ) -> None:
     extract("2026-03-01", "2026-03-31")
     invoice = sandbox.invoices(1, date(2026, 3, 10), date(2026, 3, 31))[0]["id_invoice"]
     sandbox.delete_invoice(1, invoice)
     extract("2026-03-01", "2026-03-31")
+    execute(warehouse, "update bms.client_invoice set _missing_since = '2026-04-01 22:30+00'")
     _, out = why("invoice", str(invoice))
+    assert "missing since 2026-04-02 00:30 CEST" in out
     assert "missing: its day was read without it" in out
     assert "it lacks the invoice, as the row states" in out
 
@@ -210,6 +214,7 @@ def test_a_record_that_is_not_there_is_an_answer_without_its_address(
     code, out = why("contact", "nobody@example.com")
     assert code == 3
     assert "no record with this id, email" in out
+    assert re.search(r"the last complete run ended \S+ \S+ CES?T\.", out)
     assert "nobody" not in out
 
 
@@ -243,7 +248,7 @@ def test_a_drop_shows_plan_decision_rows_and_what_waits(drop: int, why: Why) -> 
     assert code == 0
     assert "plan approved by marie" in out
     assert "1 rows review: attempts_used: Several attempts" in out
-    assert "1 rows wait for a reviewer's decision" in out
+    assert "1 rows wait for a reviewer's decision: http://localhost:8080/bms/drops/1" in out
     assert "1 rows are sent or settled" in out
 
 
@@ -270,6 +275,7 @@ def test_a_line_of_a_drop_shows_its_attempts_and_who_decided(drop: int, why: Why
     assert "Nothing: the row has its outcome." in out
     code, out = why("drop", str(drop), "line", "3")
     assert "Candidates: 8, 9." in out
+    assert "A reviewer decides: http://localhost:8080/bms/drops/1" in out
     code, out = why("drop", str(drop), "line", "9")
     assert "Plan: code bad_date, action reject" in out
     assert why("drop", str(drop), "line", "77")[0] == 3
