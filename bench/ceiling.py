@@ -23,13 +23,9 @@ import aiohttp
 import msgspec
 import psycopg
 
-from bench.ceiling_rows import ENVELOPE, FIELDS, Splitter, Target
-from bench.peers.task import Task, given, timed
+from bench.ceiling_rows import ENVELOPE, Splitter, Target
+from bench.peers.task import WORKS, Task, given, timed
 
-OURS = {
-    "invoices": ("bms.client_invoice", "_row_hash"),
-    "contacts": ("bms.contact", "_list_hash"),
-}
 BATCH = 20_000
 AHEAD = 4
 """Responses between two threads."""
@@ -79,12 +75,11 @@ async def responses(task: Task) -> AsyncIterator[bytes]:
 
 async def compare(task: Task) -> None:
     """Digest each row and look it up in the stored hashes."""
-    table, column = OURS[task.work]
-    key = FIELDS[task.work][0]
+    table, column, key = f"bms.{task.table}", WORKS[task.work]["hash"], task.fields[0]
     with psycopg.connect(task.database) as connection, connection.cursor(binary=True) as cursor:
         statement = f"select {key}, {column} from {table}".encode()  # noqa: S608 - names of this file
         stored: dict[Any, Any] = dict(cursor.execute(statement).fetchall())
-    known, splitter = {*stored.values()}, Splitter(task.work)
+    known, splitter = {*stored.values()}, Splitter(task.fields)
 
     def unknown(body: bytes) -> int:
         raws = RAWS.decode(splitter.array(body))
@@ -96,7 +91,7 @@ async def compare(task: Task) -> None:
 
 async def load(task: Task) -> None:
     """Load everything."""
-    target, splitter = Target(task.work, task.database), Splitter(task.work)
+    target, splitter = Target(task), Splitter(task.fields)
     staged = 0
     waiting: deque[Future[None]] = deque()
 

@@ -36,6 +36,7 @@ from bench.comparison_report import (
     Measure,
     Peer,
 )
+from bench.peers.task import WORKS
 from bench.unit import TODAY
 from bms_sandbox.serve import Sandbox, running
 from proofs.page import command
@@ -50,24 +51,6 @@ from tests.support.virtual_environment import python_of
 from tests.support.warehouse_server import WarehouseServer, warehouse_server
 
 VARIANTS = ("one", "two", "batches")
-SUMS = {
-    "invoices": (
-        "select count(*), count(distinct id_invoice), sum(id_invoice), sum(length(client_name)), "
-        "round(sum(total_incl_vat::numeric), 2), round(sum(total_due::numeric), 2) from"
-    ),
-    "contacts": (
-        "select count(*), count(distinct id), sum(id), sum(id_client::numeric), "
-        "count(email), sum(length(last_name)) from"
-    ),
-}
-OUR_TABLES = {"invoices": "bms.client_invoice", "contacts": "bms.contact"}
-EDITS = {
-    "invoices": "update bms.client_invoice set _row_hash = '' where id_invoice % 20 = 1; "
-    "truncate bms.client_invoice_digest",
-    "contacts": "update bms.contact set _row_hash = '', _list_hash = '' where id % 20 = 1",
-}
-"""As if the service had changed one row in twenty."""
-PEER_TABLES = {"invoices": "peer.client_invoice", "contacts": "peer.contact"}
 PEERS = (
     Peer("dlt, on Arrow", "dlt", "dlt_pipeline", "arrow"),
     Peer("dlt, tuned", "dlt", "dlt_pipeline", "tuned", slow=True),
@@ -119,12 +102,9 @@ class Course:
         return Measure(
             case=case,
             **label,
-            process=output["process"],
-            seconds=output["seconds"],
-            cpu=output["cpu"],
+            **{name: output[name] for name in ("process", "seconds", "cpu", "peak")},
             server_cpu=cpu[self.here.pid],
             wal=float(after - before),
-            peak=output["peak"],
             requests=output.get("requests", 0),
             sandbox=cpu[process.pid] / output["process"],
             load=load,
@@ -150,10 +130,10 @@ class Course:
         for what in (FIRST, AGAIN, CHANGED):
             if what == CHANGED:
                 with psycopg.connect(full) as connection:
-                    connection.execute(EDITS[case.work].encode())
+                    connection.execute(WORKS[case.work]["edits"].encode())
             taken = self.take(case, full, load, **label, what=what, who=OURS)
             self.found.append(taken)
-            self._same(full, case, OUR_TABLES[case.work], OURS)
+            self._same(full, case, "bms", OURS)
         compare = self._ceiling(case, full, "compare")
         taken = self.take(case, full, compare, **label, what=AGAIN, who=COMPARE)
         self.found += [taken, taken._replace(what=CHANGED)]
@@ -171,7 +151,7 @@ class Course:
             taken = self.take(
                 case, base, lambda: run_measured(command), **label, what=FIRST, who=peer.name
             )
-            self._same(base, case, PEER_TABLES[case.work], peer.name)
+            self._same(base, case, "peer", peer.name)
             self.found.append(taken)
         except (subprocess.CalledProcessError, WrongRows) as error:
             self.failed[peer.name, case.work] = str(error)
@@ -207,8 +187,8 @@ class Course:
         span = ("--first", TODAY - timedelta(days=self.days), "--days", self.days)
         return (*span, "--window", case.step)
 
-    def _same(self, uri: str, case: Case, table: str, who: str) -> None:
-        found = _sums(uri, case.work, table)
+    def _same(self, uri: str, case: Case, schema: str, who: str) -> None:
+        found = _sums(uri, case.work, f"{schema}.{WORKS[case.work]['table']}")
         expected = self.expected.get((case.work, case.shape))
         if expected and found != expected:
             raise WrongRows(f"{who}: {found}, and the ceiling {expected}")
@@ -216,7 +196,8 @@ class Course:
 
 def _sums(uri: str, work: str, table: str) -> Any:
     with psycopg.connect(uri) as connection:
-        return connection.execute(f"{SUMS[work]} {table}".encode()).fetchone()
+        statement = f"select {WORKS[work]['sums']} from {table}"  # noqa: S608 - our own names
+        return connection.execute(statement.encode()).fetchone()
 
 
 def _sandboxes(contacts: int) -> dict[str, tuple[str, ...]]:

@@ -61,7 +61,7 @@ def tuned(task: Task) -> Any:
     }
     rows = {
         "name": task.table,
-        "primary_key": task.key,
+        "primary_key": task.fields[0],
         "write_disposition": UPSERT,
         "endpoint": endpoint,
         "parallelized": True,
@@ -99,7 +99,9 @@ def arrow(task: Task) -> Any:
         if waiting:
             yield pa.Table.from_pylist(waiting, schema)
 
-    return dlt.resource(tables(), name=task.table, primary_key=task.key, write_disposition=UPSERT)
+    return dlt.resource(
+        tables(), name=task.table, primary_key=task.fields[0], write_disposition=UPSERT
+    )
 
 
 def credentials(task: Task) -> PostgresCredentials:

@@ -1,12 +1,13 @@
 """Work of the ceiling and of each peer, and its timing, with the standard library only, since it runs in every environment.
 
-Tables go to the schema `peer`: `client_invoice` with the key `id_invoice`, `contact` with `id`.
+`works.toml` has paths, tables and columns.
 """
 
 import argparse
 import json
 import resource
 import time
+import tomllib
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -20,9 +21,7 @@ CREDENTIALS: dict[str, Any] = {
     "secret": "demo-secret",
 }
 SCHEMA = "peer"
-TABLES = {"invoices": "client_invoice", "contacts": "contact"}
-KEYS = {"invoices": "id_invoice", "contacts": "id"}
-PATHS = {"invoices": "/v1/ERP/invoices/clients", "contacts": "/v1/CRM/contacts"}
+WORKS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("works.toml").read_text())
 
 
 @dataclass(frozen=True)
@@ -45,17 +44,17 @@ class Task:
     @property
     def table(self) -> str:
         """The name of the table to fill."""
-        return TABLES[self.work]
-
-    @property
-    def key(self) -> str:
-        """The column that identifies a row."""
-        return KEYS[self.work]
+        return str(WORKS[self.work]["table"])
 
     @property
     def path(self) -> str:
         """The operation's path, without its first slash."""
-        return PATHS[self.work].removeprefix("/")
+        return str(WORKS[self.work]["path"])
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields of a row; the first identifies it."""
+        return [each.split()[0] for each in WORKS[self.work]["columns"].split(",")]
 
     def token(self) -> str:
         """Ask the service for a token."""
@@ -81,7 +80,7 @@ class Task:
         return {"filter": "ALL", "page_size": str(self.page_size), "page_number": str(number)}
 
 
-def given(works: Iterable[str] = TABLES) -> Task:
+def given(works: Iterable[str] = WORKS) -> Task:
     """Read the task from the command line; its work is one of `works`."""
     options = argparse.ArgumentParser()
     options.add_argument("work", choices=works)
