@@ -1,6 +1,6 @@
 """Fuzzing of the sandbox through its OpenAPI document, with valid and invalid requests by Schemathesis.
 
-    python -m proofs.contract_fuzz [--keep]
+    python -m proofs.contract_fuzz > proofs/results/contract_fuzz.md
 
 Calls every operation in two dialects, with a token of all scopes. Exits with 1 after a server
 error, a status, content type or body that the document does not have, an accepted invalid request,
@@ -10,6 +10,7 @@ a way around the token, or an operation without a successful response.
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -22,12 +23,10 @@ import httpx
 from bms_sandbox.operations import OPERATIONS
 from bms_sandbox.serve import Sandbox, running
 from bms_sandbox.tokens import Credentials
-from proofs.page import command, table
-from tests.support.published import stamp
+from proofs.page import command, heading, show
 from tests.support.virtual_environment import python_of, versions_of
 
 LOCK = Path(__file__).parent / "requirements" / "schemathesis.lock"
-KEPT = Path(__file__).parent / "results" / "contract_fuzz.md"
 SEED: Final = 1
 REQUESTS: Final = 300
 """Generated for each operation and dialect, in addition to the document's examples and bounds."""
@@ -78,16 +77,26 @@ class Outcome:
         return not self.findings and not self.unanswered
 
 
-def main(*, keep: bool = False, requests: int = REQUESTS) -> bool:
-    """Play every reading; return whether there was no finding."""
+def main(*, requests: int = REQUESTS) -> bool:
+    """Play every reading; print the page, and return whether there was no finding."""
     outcomes = {name: attacked(dialect, requests) for name, dialect in READINGS.items()}
     for found in outcomes.values():
         if not found.good:
-            print(found.output, *found.unanswered, sep="\n")
-    page = report(outcomes)
-    print(page)
-    if keep:
-        KEPT.write_text(page)
+            print(found.output, *found.unanswered, sep="\n", file=sys.stderr)
+    heading(
+        "The sandbox, attacked through its own document",
+        f"Schemathesis {versions_of(LOCK)['schemathesis']}, seed {SEED}, {requests} requests generated for each operation and"
+        " dialect, besides examples and bounds. ",
+    )
+    show(HEAD, (row(name, found) for name, found in outcomes.items()), texts=3)
+    otherwise = (
+        f"`{name}={value}`" for name, value in READINGS["otherwise"].items() if name not in STRICT
+    )
+    print(
+        f"Checks: all but `{NOT_OURS}`, since the interface names neither required fields nor bounds.\n"
+        "Both dialects leave fields without value out, and create with 200.\n"
+        f"Otherwise: {', '.join(otherwise)}."
+    )
     return all(found.good for found in outcomes.values())
 
 
@@ -196,29 +205,6 @@ def row(name: str, found: Outcome) -> Sequence[object]:
     reached = f"{len(OPERATIONS) - len(found.unanswered)} of {len(OPERATIONS)}"
     counts = (f"{each:,}" for each in (found.cases, total, well))
     return name, reached, "; ".join(findings) or "none", *counts, f"{found.seconds:.0f}"
-
-
-def report(outcomes: dict[str, Outcome]) -> str:
-    """Return the page of results."""
-    version = versions_of(LOCK)["schemathesis"]
-    otherwise = ", ".join(
-        f"`{name}={value}`" for name, value in READINGS["otherwise"].items() if name not in STRICT
-    )
-    lines = [
-        "# The sandbox, attacked through its own document",
-        "",
-        f"Schemathesis {version}, seed {SEED}, {REQUESTS} requests generated for each operation and dialect, besides examples and bounds.",
-        "",
-        table(HEAD, (row(name, found) for name, found in outcomes.items()), texts=3),
-        "",
-        f"Checks: all but `{NOT_OURS}`, since the interface names neither required fields nor bounds.",
-        "Both dialects leave fields without value out, and create with 200.",
-        f"Otherwise: {otherwise}.",
-        "",
-        stamp(),
-        "",
-    ]
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

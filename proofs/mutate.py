@@ -24,6 +24,7 @@ from pathlib import Path
 
 import msgspec
 
+from proofs.page import table
 from tests.support import published
 from tests.support.measurement import PROJECT
 from tests.support.warehouse_server import warehouse_server
@@ -167,23 +168,20 @@ def page(results: dict[str, Result]) -> str:
     """Return the page of the results, in the order of `mutation.toml`."""
     known = [(each, results[each.file]) for each in modules() if each.file in results]
     latest = max((found for _, found in known), key=lambda found: found.measured)
-    lines = [
-        "# Mutation tests",
-        "",
-        f"Measured by `{COMMAND}` at commit {latest.commit} on {latest.measured}, or at the commit of a row.",
-        "",
-        "Changes one expression of a decision module at a time (mutmut) and runs the module's tests.",
-        f"Goal: {GOAL:.0f} % killed, and a reason for every survivor, in [mutation.toml](../mutation.toml). Not mutated: constants,",
-        "properties, context managers.",
-        "",
-        "| Module | Mutants | Killed | Score | Commit |",
-        "|---|--:|--:|--:|---|",
-    ]
-    lines += [
-        f"| `{each.file}` | {each.total} | {each.killed} | {each.score:.1f} % | {each.commit} |"
+    cells = (
+        (f"`{each.file}`", each.total, each.killed, f"{each.score:.1f} %", each.commit)
         for _, each in known
-    ]
-    return "\n".join(lines) + "\n"
+    )
+    return f"""# Mutation tests
+
+Measured by `{COMMAND}` at commit {latest.commit} on {latest.measured}, or at the commit of a row.
+
+Changes one expression of a decision module at a time (mutmut) and runs the module's tests.
+Goal: {GOAL:.0f} % killed, and a reason for every survivor, in [mutation.toml](../mutation.toml). Not mutated: constants,
+properties, context managers.
+
+{table(("Module", "Mutants", "Killed", "Score", "Commit"), cells)}
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,6 +1,6 @@
 """All flows at once for an hour, with faults and kills, then compared with the service's records.
 
-    python -m proofs.soak [--minutes 60] [--seed 1] [--keep]
+    python -m proofs.soak [--minutes 60] [--seed 1] > proofs/results/soak.md
 
 In each round invoices are extracted, contacts synced, and files of employees and contacts dropped
 and created, each in a separate process, two at a time. One in a hundred responses has each fault of
@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from random import Random
 from statistics import median
 from typing import Final
@@ -31,15 +30,13 @@ from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
 from proofs import flows, ground_truth
 from proofs.flows import UNIT, ContactSync, Creation, Extraction, Flow
-from proofs.page import command, table
+from proofs.page import command, heading, show
 from tests.bms_flows.onboarding import grid
 from tests.bms_flows.onboarding.crm import people
 from tests.bms_flows.onboarding.onboarding import Run
 from tests.support.french_excel import in_letters
-from tests.support.published import stamp
 from tests.support.warehouse_server import WarehouseServer, warehouse_server
 
-RESULTS: Final = Path(__file__).parent / "results" / "soak.md"
 FAULTS: Final = {name: given for name, given in grid.FAULTS.items() if name != "none"}
 SHARE: Final = 0.01
 KILLED: Final = 0.25
@@ -207,37 +204,29 @@ class Soak:
             first, _, last = tenths(series)
             self.wrong += [f"grows: {name}"] * (name != SANDBOX and last > GROWTH * first + 1)
 
-    def report(self) -> str:
-        """Return the result as Markdown."""
+    def report(self) -> None:
+        """Print the page."""
         by_kind = Counter(each.partition(":")[0] for each in self.wrong)
-        fired = sum(self.sandbox.truth()["faults"].values())
-        asked = sum(sum(each.values()) for each in self.sandbox.truth()["requests"].values())
+        truth = self.sandbox.truth()
+        kinds = ("doubled", "lost", "too many", "different", "stuck", "grows")
         counts = {
             "rounds": self.rounds,
             "rows dropped": len(self.employees) + len(self.contacts),
-            "requests": asked,
-            "faults": fired,
+            "requests": sum(sum(each.values()) for each in truth["requests"].values()),
+            "faults": sum(truth["faults"].values()),
             "processes": self.processes,
             "killed": self.killed,
             "run again": self.repeated,
-            **{
-                name: by_kind[name]
-                for name in ("doubled", "lost", "too many", "different", "stuck", "grows")
-            },
+            **{name: by_kind[name] for name in kinds},
         }
-        minutes = (time.monotonic() - self.begun) / 60
+        heading("Soak", f"{(time.monotonic() - self.begun) / 60:.0f} minutes. ")
+        show(("What", "Count"), ((name, f"{count:,}") for name, count in counts.items()))
         over_time = (
             (name, *(f"{each:,.0f}" for each in tenths(series)))
             for name, series in self.levels.items()
         )
-        parts = (
-            "# Soak",
-            f"{stamp(f'python -m proofs.soak --minutes {self.minutes:g}')} {minutes:.0f} minutes.",
-            table(("What", "Count"), ((name, f"{count:,}") for name, count in counts.items())),
-            table(("Over time", "first tenth", "median", "last tenth"), over_time),
-            "\n".join(f"- {each}" for each in dict.fromkeys(self.wrong)),
-        )
-        return "\n\n".join(parts)
+        show(("Over time", "first tenth", "median", "last tenth"), over_time)
+        print("\n".join(f"- {each}" for each in dict.fromkeys(self.wrong)))
 
 
 def memory(process: psutil.Process) -> float:
@@ -257,8 +246,8 @@ def tenths(series: Sequence[float]) -> tuple[float, float, float]:
     return median(series[:tenth]), median(series), median(series[-tenth:])
 
 
-def main(*, minutes: float = 60.0, seed: int = 1, keep: bool = False) -> bool:
-    """Run the soak and print the result, and keep it as a page; return whether all is right."""
+def main(*, minutes: float = 60.0, seed: int = 1) -> bool:
+    """Run the soak and print the page; return whether all is right."""
     size = ("--invoices-per-day", "8", "--contacts", "60", "--consultants", "0", "--employees", "5")
     with warehouse_server() as here, running(options=("--today", "2026-03-31", *size)) as sandbox:
         sandbox.set_clock(datetime.now(UTC), frozen=False)  # lags end by the service's own clock
@@ -270,10 +259,7 @@ def main(*, minutes: float = 60.0, seed: int = 1, keep: bool = False) -> bool:
                 soak.play_round(pool)
         soak.judge()
         soak.engine.dispose()
-        report = soak.report()
-    print(f"\n{report}", flush=True)
-    if keep:
-        RESULTS.write_text(f"{report.rstrip()}\n")
+        soak.report()
     return not soak.wrong
 
 
