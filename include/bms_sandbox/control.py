@@ -16,14 +16,6 @@ from bms_sandbox.row_control import invoice_routes, row_routes
 from bms_sandbox.service import Service
 
 
-class ClockMove(BaseModel):
-    """Change of the clock: a new time, seconds to advance, frozen or running."""
-
-    now: datetime | None = None
-    advance: float | None = None
-    frozen: bool | None = None
-
-
 class Population(BaseModel):
     """Demo data that replaces all rows; omitted values are those of the start.
 
@@ -39,18 +31,6 @@ class Population(BaseModel):
     flat: bool | None = None
     month_end: bool | None = None
     employees: Annotated[int, Field(ge=0, lt=100_000)] | None = None
-
-
-class Latency(BaseModel):
-    """Delay of every request in seconds."""
-
-    seconds: Annotated[float, Field(ge=0)]
-
-
-class ConnectionDelay(BaseModel):
-    """Seconds from now during which no TCP connection is established."""
-
-    seconds: Annotated[float, Field(ge=0, le=600)]
 
 
 def control_app(service: Service) -> FastAPI:
@@ -128,18 +108,18 @@ def _behaviour_routes(service: Service) -> APIRouter:
         return service.faults.as_json()
 
     @routes.put("/latency")
-    async def latency(wanted: Latency) -> None:
+    async def latency(seconds: Annotated[float, Body(embed=True, ge=0)]) -> None:
         """Set the delay of every request."""
-        service.latency = wanted.seconds
+        service.latency = seconds
 
     @routes.put("/connections")
-    async def delay_connections(wanted: ConnectionDelay) -> None:
+    async def delay_connections(seconds: Annotated[float, Body(embed=True, ge=0, le=600)]) -> None:
         """Delay new TCP connections by the given seconds; open connections continue."""
         if service.delay_connections is None:
             raise HTTPException(
                 422, "connections can't be delayed: the sandbox is not served by its own server"
             )
-        service.delay_connections(wanted.seconds)
+        service.delay_connections(seconds)
 
     return routes
 
@@ -153,12 +133,14 @@ def _state_routes(service: Service) -> APIRouter:
         service.reset()
 
     @routes.post("/clock")
-    async def move_clock(move: ClockMove) -> dict[str, Any]:
-        """Set, advance, freeze or release the clock."""
-        now = move.now or service.clock.now()
-        service.clock.set(now, frozen=move.frozen)
-        if move.advance:
-            service.clock.advance(move.advance)
+    async def move_clock(
+        now: Annotated[datetime | None, Body()] = None,
+        advance: Annotated[float, Body()] = 0.0,
+        frozen: Annotated[bool | None, Body()] = None,
+    ) -> dict[str, Any]:
+        """Set the clock, advance it by seconds, freeze or release it."""
+        service.clock.set(now or service.clock.now(), frozen=frozen)
+        service.clock.advance(advance)
         return {"now": service.clock.now(), "frozen": service.clock.frozen}
 
     @routes.post("/tokens/revoke")
