@@ -11,8 +11,11 @@ import shutil
 import signal
 import stat
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import psutil
@@ -27,19 +30,30 @@ PORT = 5432  # part of the socket's name; without `tcp` the server has no TCP li
 # The limit for the whole path of a Unix socket on macOS; Linux allows 107 bytes.
 MAX_SOCKET_PATH = 103
 READY = "ready"
+BUILTIN_COLLATION = ("--locale-provider=builtin", "--builtin-locale=C.UTF-8")
 
 
 class Postgres:
     """The PostgreSQL server with the data folder `data`.
 
     With a port `tcp` it also listens on loopback and requires passwords there. With `durable=False`
-    (no fsync) its data survives a crash of the server but not of the machine.
+    (no fsync) its data survives a crash of the server but not of the machine. `programs` is the
+    folder of another version's programs.
     """
 
     def __init__(
-        self, data: Path, tag: str, *, tcp: int | None = None, durable: bool = True
+        self,
+        data: Path,
+        tag: str,
+        *,
+        tcp: int | None = None,
+        durable: bool = True,
+        programs: Path | None = None,
     ) -> None:
         self.data = data
+        self._programs = programs or program("postgres").parent
+        # The built-in collation sorts names the same way on every machine; PostgreSQL 17 introduced it.
+        self._locale = ("--locale=C", *BUILTIN_COLLATION * (programs is None))
         self._durable = durable
         self._port = tcp or PORT
         self._addresses = "127.0.0.1" if tcp else ""
@@ -76,11 +90,17 @@ class Postgres:
         self._restrict_to_server(self._unfinished)
         auth = ("--auth-local=trust", "--auth-host=scram-sha-256")
         names = ("--username=postgres", "--encoding=UTF8")
-        # The built-in collation sorts names the same way on every machine.
-        locale = ("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
         return children.start(
             "postgresql-initdb",
-            (program("initdb"), *auth, *names, *locale, "--no-sync", "-D", self._unfinished),
+            (
+                self._programs / "initdb",
+                *auth,
+                *names,
+                *self._locale,
+                "--no-sync",
+                "-D",
+                self._unfinished,
+            ),
             _environment(),
             folder=self.data.parent,
             long_running=False,
@@ -107,7 +127,12 @@ class Postgres:
         )
         self.child = children.start(
             "postgresql",
-            (program("postgres"), "-D", self.data, *(f"-c{setting}" for setting in settings)),
+            (
+                self._programs / "postgres",
+                "-D",
+                self.data,
+                *(f"-c{setting}" for setting in settings),
+            ),
             _environment(),
             folder=self.data.parent,
             user=self._user,
@@ -175,9 +200,30 @@ class Postgres:
                 raise StackError(f"{folder} belongs to another user. Remove it and start again.")
         else:
             os.chown(folder, self._user.uid, self._user.gid)
-            for parent in (*folder.parents, *program("postgres").parents):
+            for parent in (*folder.parents, self._programs, *self._programs.parents):
                 _add_mode(parent, stat.S_IXOTH)
         folder.chmod(0o700)
+
+
+@contextmanager
+def serving(
+    folder: Path, tag: str, limit: float, **options: Any
+) -> Iterator[tuple[Postgres, Children]]:
+    """Run a new server in `folder` for the block, for tests, benchmarks and the matrix; `options` are of `Postgres`.
+
+    Raises StackError if it does not start within `limit` seconds.
+    """
+    server, children = Postgres(folder / "data", tag, **options), Children(tag, folder)
+    try:
+        cluster = server.init_cluster(children)
+        if until(cluster.finished, limit):
+            server.install_cluster()
+            server.start(children)
+        if not until(server.ready, limit):
+            raise StackError(f"PostgreSQL did not start in {folder} within {limit:.0f} s")
+        yield server, children
+    finally:
+        server.stop()
 
 
 def _system_user() -> SystemUser | None:

@@ -123,8 +123,7 @@ def postgres() -> Iterator[str]:
 
     Or of the server that `BMS_TEST_POSTGRES` names: mutation tests run thousands of sessions.
     """
-    from stack.postgres import Postgres
-    from stack.processes import Children, until
+    from stack.postgres import serving
 
     if given := os.environ.get("BMS_TEST_POSTGRES"):
         yield given
@@ -134,17 +133,11 @@ def postgres() -> Iterator[str]:
     # ones a neighbouring run clears away.
     spacious = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 << 30
     folder = Path(tempfile.mkdtemp(prefix="bms-tests-", dir=MEMORY if spacious else None))
-    mark = f"tests-{os.getpid()}"
-    children = Children(mark, folder)
-    server = Postgres(folder / "data", mark, durable=False)  # makes a database for each test
     try:
-        assert server.init_cluster(children).process.wait() == 0
-        server.install_cluster()
-        server.start(children)
-        assert until(server.ready, LONG_S)
-        yield server.url("postgres")
+        # Not durable: it makes a database for each test.
+        with serving(folder, f"tests-{os.getpid()}", LONG_S, durable=False) as (server, _):
+            yield server.url("postgres")
     finally:
-        server.stop()
         shutil.rmtree(folder)
 
 

@@ -14,7 +14,7 @@ import psycopg
 from sqlalchemy import make_url
 
 from bms_warehouse import database, migration
-from stack.postgres import Postgres
+from stack.postgres import Postgres, serving
 from stack.processes import Children, until
 from tests.support.patience import LONG_S
 
@@ -133,17 +133,8 @@ def _copied(folder: Path, into: Path) -> None:
 def warehouse_server(*, durable: bool = True) -> Iterator[WarehouseServer]:
     """Run a PostgreSQL server for the block; delete its data and `folder` afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="bms-bench-"))
-    mark = f"bench-{os.getpid()}"
-    children = Children(mark, folder)
-    server = Postgres(folder / "data", mark, durable=durable)
     try:
-        if server.init_cluster(children).process.wait():
-            raise RuntimeError("PostgreSQL's data folder could not be made")
-        server.install_cluster()
-        server.start(children)
-        if not until(server.ready, LONG_S):
-            raise RuntimeError("PostgreSQL did not start")
-        yield WarehouseServer(server, children, folder)
+        with serving(folder, f"bench-{os.getpid()}", LONG_S, durable=durable) as (server, children):
+            yield WarehouseServer(server, children, folder)
     finally:
-        server.stop()
         shutil.rmtree(folder)
