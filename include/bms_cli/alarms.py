@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import typer
 
 from bms_cli.options import Json, Url, given
-from bms_cli.output import NOTHING_FOUND, show, show_error, show_json
+from bms_cli.output import NOTHING_FOUND, show, show_error, show_result
 from bms_cli.warehouse import connected
 
 MORNING: Final = time(8)
@@ -51,11 +51,9 @@ def ack(
     if not found:
         show_error(f"No open alarm has the number {number}: `bms status` lists the open alarms.")
         raise typer.Exit(NOTHING_FOUND)
-    if as_json:
-        show_json({"alarm": number, "until": end.isoformat(), "by": who, "note": note})
-    else:
-        shown = Links.of(settings).time(end)
-        show(f"Nothing is sent about alarm {number} until {shown}.")
+    result = {"alarm": number, "until": end.isoformat(), "by": who, "note": note}
+    shown = Links.of(settings).time(end)
+    show_result(as_json, result, [f"Nothing is sent about alarm {number} until {shown}."])
 
 
 def _user() -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bms_cli.options import Json
-from bms_cli.output import FAILED, show, show_error, show_json
+from bms_cli.output import FAILED, show_error, show_result
 from bms_flows.catalog import FLOWS
 
 # Airflow reads only files that contain the words `airflow` and `dag`.
@@ -69,8 +69,6 @@ def dags(
         )
         show_error(f"bms dags: {text}")
         raise typer.Exit(FAILED) from None
-    if as_json:
-        show_json({"dags": [*FLOWS], "files": [str(file) for file in files]})
-        return
-    for line in (f"{name}: {flow.title}" for name, flow in FLOWS.items()) if not write else files:
-        show(str(line))
+    written = [str(file) for file in files]
+    titles = (f"{name}: {flow.title}" for name, flow in FLOWS.items())
+    show_result(as_json, {"dags": [*FLOWS], "files": written}, written if write else titles)

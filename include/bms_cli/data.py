@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bms_cli.options import DataRoot, Json, Url
-from bms_cli.output import FAILED, NOTHING_FOUND, show, show_error, show_json
+from bms_cli.output import FAILED, NOTHING_FOUND, show, show_error, show_result
 from bms_cli.warehouse import connected
 from bms_flows.runtime.settings import InvalidSetting
 
@@ -31,10 +31,8 @@ def migrate(
             migration.migrate(warehouse)
         current = migration.current(warehouse)
     required = migration.head()
-    if as_json:
-        show_json({"revision": current, "required": required})
-    else:
-        show(f"The warehouse is at revision {current or 'none'}; this code requires {required}.")
+    text = f"The warehouse is at revision {current or 'none'}; this code requires {required}."
+    show_result(as_json, {"revision": current, "required": required}, [text])
     raise typer.Exit(0 if current == required else FAILED)
 
 
@@ -63,17 +61,15 @@ def rebuild(url: Url, data_root: DataRoot, as_json: Json = False) -> None:
         show_error(f"Nothing was changed: {error}")
         raise typer.Exit(FAILED) from None
     same = rebuilt.before == rebuilt.after
-    if as_json:
-        counts = {"steps": rebuilt.steps, "skipped": rebuilt.skipped}
-        show_json({**counts, "sha256": rebuilt.after, "same_rows": same})
-    else:
-        rows = "the same rows as before" if same else "the rows differ from before"
-        show(f"Loaded {rebuilt.steps} steps again: {rows} (sha256 {rebuilt.after}).")
-        if rebuilt.skipped:
-            show(
-                f"{rebuilt.skipped} steps have no stored responses any more; later steps read their "
-                "days. Versions of rows that only these steps saw are lost."
-            )
+    counts = {"steps": rebuilt.steps, "skipped": rebuilt.skipped}
+    rows = "the same rows as before" if same else "the rows differ from before"
+    lines = [f"Loaded {rebuilt.steps} steps again: {rows} (sha256 {rebuilt.after})."]
+    if rebuilt.skipped:
+        lines.append(
+            f"{rebuilt.skipped} steps have no stored responses any more; later steps read their "
+            "days. Versions of rows that only these steps saw are lost."
+        )
+    show_result(as_json, {**counts, "sha256": rebuilt.after, "same_rows": same}, lines)
 
 
 def erase(
@@ -113,11 +109,8 @@ def erase(
     except Busy as error:
         show_error(f"Nothing was erased: {error}. Run the command again once the run has ended.")
         raise typer.Exit(FAILED) from None
-    if as_json:
-        show_json(_found(found, root) | {"erased": for_good and not found.is_empty})
-    else:
-        for line in erasure.describe(found, root):
-            show(line)
+    result = _found(found, root) | {"erased": for_good and not found.is_empty}
+    show_result(as_json, result, erasure.describe(found, root))
     if found.is_empty:
         show_error(
             f"No data of {resource} {record_id} was found: check the id, --url and --data-root."
@@ -150,11 +143,9 @@ def service(
             service_identity.confirm(engine, given)
         with engine.connect() as connection:
             stored = service_identity.current(connection)
-    if as_json:
-        show_json(vars(stored) if stored else {"host": None, "application_id": None})
-        return
+    result = vars(stored) if stored else {"host": None, "application_id": None}
     name = f"{stored.host}, application {stored.application_id}" if stored else "no service yet"
-    show(f"The warehouse is filled from {name}.")
+    show_result(as_json, result, [f"The warehouse is filled from {name}."])
 
 
 def _found(found: "PersonalData", root: "UPath") -> dict[str, Any]:

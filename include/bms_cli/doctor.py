@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bms_cli.options import DataRoot, Json, Url
-from bms_cli.output import FAILED, UNKNOWN, WELL, show, show_json
+from bms_cli.output import FAILED, UNKNOWN, WELL, show_result
 from bms_cli.warehouse import connect
 
 if TYPE_CHECKING:
@@ -37,15 +37,14 @@ def doctor(
         report = run(every_check(engine, root, environment, int(free_gb * 1e9), _connection))
     finally:
         engine.dispose()
-    if as_json:
-        show_json(report.as_dict())
-    for each in [] if as_json else report.findings:
-        show(f"{each.code} ({each.section.severity}): {each.detail}")
-        show(f"  {each.section.meaning}\n  What to do: {each.section.do}")
-    for name, why in [] if as_json else report.unchecked.items():
-        show(f"{name}: not checked: {why}.")
-    if not as_json:
-        show(f"Checked: {', '.join(report.checked)}. Findings: {len(report.findings)}.")
+    lines = [
+        f"{each.code} ({each.section.severity}): {each.detail}\n"
+        f"  {each.section.meaning}\n  What to do: {each.section.do}"
+        for each in report.findings
+    ]
+    lines += [f"{name}: not checked: {why}." for name, why in report.unchecked.items()]
+    lines += [f"Checked: {', '.join(report.checked)}. Findings: {len(report.findings)}."]
+    show_result(as_json, report.as_dict(), lines)
     raise typer.Exit(FAILED if report.findings else UNKNOWN if report.unchecked else WELL)
 
 

@@ -34,6 +34,14 @@ def show_json(result: dict[str, Any]) -> None:
     _console().out(json.dumps(result, indent=2))
 
 
+def show_result(as_json: bool, result: dict[str, Any], lines: Iterable[str]) -> None:
+    """Print the result as JSON, or as lines of text."""
+    if as_json:
+        show_json(result)
+    for line in () if as_json else lines:
+        show(line)
+
+
 def show_error(text: str) -> None:
     """Print an error."""
     _console(stderr=True).print(text)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from bms_cli.options import DataRoot, Json, Url
-from bms_cli.output import NOTHING_FOUND, WELL, show, show_error, show_json
+from bms_cli.output import NOTHING_FOUND, WELL, show_error, show_result
 from bms_cli.warehouse import connected
 
 app = typer.Typer(
@@ -105,12 +105,8 @@ def _answer(
             _record_use(connection, personal)
         asked = Inquiry(connection, settings, clock(connection), folder, bool(personal))
         found = import_module(f"bms_flows.inquiry.{topic}").why(asked, *given)
-    if as_json:
-        show_json({"answers": [each.as_dict() for each in found]})
-    else:
-        for each in found:
-            for text in each.lines(Links.of(settings)):
-                show(text)
+    lines = (text for each in found for text in each.lines(Links.of(settings)))
+    show_result(as_json, {"answers": [each.as_dict() for each in found]}, lines)
     raise typer.Exit(WELL if all(each.found for each in found) else NOTHING_FOUND)
 
 
