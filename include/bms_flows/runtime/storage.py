@@ -40,6 +40,12 @@ class FileInUse(Exception):
     retriable = True
 
 
+class StorageFailed(Exception):
+    """The disk or the share of the data root failed; the text names the folder."""
+
+    retriable = True
+
+
 class DataRootRefused(Exception):
     """This process may not read or write below the data root; the text names the setting."""
 
@@ -50,8 +56,8 @@ class DataRootRefused(Exception):
 def explain_refusal(root: UPath) -> Iterator[None]:
     """Raise `DataRootRefused` if the block is refused access below the data root.
 
-    Raises `FileInUse` if another program has the file open. The error names the folder and not the file, because a dropped file's name may contain a person's
-    name.
+    Raises `FileInUse` if another program has the file open, `StorageFailed` after another error of a file.
+    The error names the folder and not the file, because a dropped file's name may contain a person's name.
     """
     try:
         yield
@@ -61,10 +67,15 @@ def explain_refusal(root: UPath) -> Iterator[None]:
         inside = name.startswith(root.path)
         # The refused path may be the root itself, or a folder above it.
         ours = root.protocol not in LOCAL or inside or (name and root.path.startswith(name))
-        if not (ours and (refused or error.errno in BUSY)):
+        in_use = error.errno in BUSY
+        if not (inside or (ours and (refused or in_use))):
             raise
         folder = "/".join(name.removeprefix(root.path).strip("/").split("/")[:2] if inside else ())
-        if not refused:
+        if not (refused or in_use):
+            raise StorageFailed(
+                f"a file in {folder or root}: {error.strerror}; check its disk or share, then retry"
+            ) from None
+        if in_use:
             raise FileInUse(
                 f"a file in {folder or root} is in use, as by Excel on another computer: close it;"
                 " the next try continues"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import mimetypes
-import os
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Annotated, Any
@@ -123,11 +122,11 @@ async def invalid_setting(request: Request, error: InvalidSetting) -> Response:
 
 @app.exception_handler(OSError)
 async def storage_error(request: Request, error: OSError) -> Response:
-    """Render a full disk, or a data root that refuses this process, as 503; raise other errors."""
-    if error.errno not in (*storage.FULL, *storage.REFUSED):
+    """Render an error of a file, such as a full disk, as 503; raise other errors."""
+    if error.filename is None and error.errno not in (*storage.FULL, *storage.REFUSED):
         raise error
-    # The refused path may contain the name of a dropped file.
-    log.error("The data root can't be written: %s (BMS_DATA_ROOT)", os.strerror(error.errno))
+    # The path may contain the name of a dropped file.
+    log.error("The data root can't be read or written: %s (BMS_DATA_ROOT)", error.strerror)
     return _error_page(request, status.HTTP_503_SERVICE_UNAVAILABLE, "no_storage")
 
 

@@ -1,6 +1,7 @@
 """Atomic files, locally and on an S3 server."""
 
 import errno
+import os
 import resource
 import stat
 import urllib.request
@@ -17,6 +18,7 @@ from bms_flows.runtime.storage import (
     DataRootRefused,
     DiskFull,
     FileInUse,
+    StorageFailed,
     atomic_file,
     data_root,
     explain_refusal,
@@ -127,6 +129,15 @@ def test_a_file_in_use_is_retriable_and_not_named(tmp_path: Path) -> None:
         raise OSError(errno.EBUSY, "Device or resource busy", file)
     assert "a file in inbox/employees is in use" in str(error.value)
     assert error.value.retriable
+
+
+def test_a_share_that_fails_is_retriable_and_no_file_is_named(tmp_path: Path) -> None:
+    file = str(tmp_path / "inbox" / "employees" / "Dupont.xlsx")
+    with pytest.raises(StorageFailed) as error, explain_refusal(UPath(tmp_path)):
+        raise OSError(errno.EHOSTDOWN, os.strerror(errno.EHOSTDOWN), file)
+    assert str(error.value).startswith("a file in inbox/employees: Host is down; ")
+    assert error.value.retriable
+    assert error.value.__suppress_context__
 
 
 def test_a_data_root_that_can_not_be_made_is_named() -> None:

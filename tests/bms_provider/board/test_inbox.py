@@ -292,8 +292,8 @@ def test_an_undo_sheet_of_a_thousand_rows_lists_all_and_closes(
     assert shown.count("supprimée, constaté le") == 1000
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES])
-def test_a_full_disk_or_a_refused_data_root_is_named(
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES, errno.EHOSTDOWN])
+def test_a_full_disk_or_a_refused_data_root_or_a_failed_share_is_named(
     hr: TestClient, data_root: Path, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = page_of(hr, csv(*ROWS))
