@@ -31,6 +31,15 @@ CAUSES = (
     (r"password authentication failed|role .* does not exist", "check user and password"),
     (r"database .* does not exist", "the database does not exist; create it, or check its name"),
     (r"no pg_hba.conf entry", "pg_hba.conf permits no login of this user from this machine"),
+    (
+        r"in recovery mode|starting up|shutting down",
+        "the server starts, stops or recovers from a crash; read its log if this lasts",
+    ),
+    (
+        r"too many (connections|clients)|connection slots",
+        "all connections are taken: end idle ones, or raise max_connections or the role's limit",
+    ),
+    (r"could not write|No space left", "free space on PostgreSQL's disk"),
     (r"Connection refused", "no server listens at the address; check host and port"),
     (
         r"resolve host|translate host name|Name or service not known",

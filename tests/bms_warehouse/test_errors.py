@@ -5,6 +5,7 @@ import traceback
 from socket import SHUT_RDWR, socket
 from typing import Any
 
+import psycopg
 import pyarrow as pa
 import pytest
 from sqlalchemy import Engine, insert, text
@@ -78,6 +79,26 @@ def test_a_connection_error_names_what_to_check(
         pytest.fail("a connection opened")
     assert "absent" not in str(refusal.value)
     absent.dispose()
+
+
+@pytest.mark.parametrize(
+    ("refusal", "advice"),
+    [
+        ("the database system is in recovery mode", "recovers from a crash"),
+        ("the database system is shutting down", "starts, stops or"),
+        ("sorry, too many clients already", "raise max_connections"),
+        ('too many connections for role "a-canary"', "raise max_connections"),
+        ("remaining connection slots are reserved for roles with …", "raise max_connections"),
+        ("could not write init file", "free space"),
+    ],
+)
+def test_a_server_that_takes_no_session_does_not_point_at_the_password(
+    refusal: str, advice: str
+) -> None:
+    refused = WarehouseError(psycopg.OperationalError(f"connection failed: FATAL:  {refusal}"))
+    assert advice in str(refused)
+    assert not any(word in str(refused) for word in ("password", "a-canary"))
+    assert refused.retriable
 
 
 def test_a_missing_privilege_names_the_owner(warehouse: Engine) -> None:

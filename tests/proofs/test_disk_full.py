@@ -12,10 +12,13 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
+from bms_flows.monitoring import health as monitoring
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reporting import report
 from bms_flows.onboarding.resources.employee import EMPLOYEE
+from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
+from bms_warehouse.database import connect
 from proofs import flows
 from proofs.flows import Act, ContactSync, Creation, Ending, Extraction
 from proofs.interruptions import fill_disk, watch
@@ -166,6 +169,12 @@ def test_postgresql_without_space_for_its_tables(
             ballast = disk / "ballast"
             free = int(subprocess.check_output(["stat", "-f", "-c", "%a", str(disk)])) * 4  # noqa: S603, S607 - ours
             ballast.write_bytes(b"x" * 1024 * max(0, free - room))
+            if room < 100:
+                engine = connect(uri)
+                health, code = monitoring.check(engine, FlowSettings(), notify=True)
+                engine.dispose()
+                if code != monitoring.UNKNOWN or "free space" not in health["reason"]:
+                    story.found(room, [f"the health check reports {health}"])
             flow = Extraction(uri, str(tmp_path / f"{room}"), sandbox.url, "killed")
             ending = flows.run(flow)
             story.took(f"{room} KB", ending)

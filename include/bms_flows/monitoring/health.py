@@ -22,6 +22,10 @@ from bms_warehouse.errors import WarehouseError
 
 HEALTHY, ALARM, UNKNOWN = 0, 1, 2
 UNREACHABLE = "warehouse_unreachable"
+ROOM = """
+create temporary table room on commit drop as select repeat('x', 1000) from generate_series(1, 200)
+"""
+"""Statement that takes 200 KB of PostgreSQL's disk for the transaction."""
 
 
 def report(
@@ -125,8 +129,8 @@ def check(warehouse: Engine, settings: FlowSettings, *, notify: bool) -> tuple[d
     try:
         with warehouse.begin() as connection:
             if notify:
-                # A read-only database must fail now, not when the first alarm is due.
-                connection.execute(text("delete from bms.alarm where false"))
+                # A read-only database or a full disk must fail now, not when the first alarm is due.
+                connection.execute(text(ROOM))
                 found = check_targets(connection, settings, Links.of(settings), now)
             else:
                 found = read_freshness(connection, settings, now)
