@@ -48,8 +48,10 @@ def show_error(text: str) -> None:
 
 
 def show_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table, in full width unless a terminal is narrower."""
-    console, table = _console(), Table(*head, title=title, title_justify="left")
+    """Print a table, in full width unless a terminal is narrower, where cells are folded and not cut."""
+    console, table = _console(), Table(title=title, title_justify="left")
+    for number, name in enumerate(head):
+        table.add_column(name, overflow="fold", no_wrap=not number)
     for row in rows:
         table.add_row(*row)
     if not console.is_terminal:

@@ -93,13 +93,16 @@ def test_a_flow_without_target_is_healthy_unless_its_last_run_failed(
     assert out.startswith(f"Health: 2 healthy, 1 need an action, {len(FLOWS) - 5} never ran, ")
 
 
-def test_nothing_is_cut_when_the_output_goes_to_a_file(warehouse_uri: str) -> None:
+@pytest.mark.parametrize("terminal", [{"COLUMNS": "40"}, {"COLUMNS": "80", "FORCE_COLOR": "1"}])
+def test_nothing_is_cut_in_a_file_or_a_terminal_of_80_columns(
+    warehouse_uri: str, terminal: dict[str, str]
+) -> None:
     done = subprocess.run(  # noqa: S603 - our own command
         [sys.executable, "-m", "bms_cli", "status", "--url", warehouse_uri],
         capture_output=True,
         text=True,
         check=True,
-        env={"COLUMNS": "40", "PYTHONPATH": ":".join(sys.path)},
+        env={**terminal, "PYTHONPATH": ":".join(sys.path)},
     )
     assert "consultant_creation" in done.stdout
     assert "…" not in done.stdout.partition("Never ran")[0]
