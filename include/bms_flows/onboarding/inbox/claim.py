@@ -189,7 +189,9 @@ def reopen(engine: Engine, number: int, dag_run_id: str) -> Drop:
         row = connection.execute(locked).mappings().one()
         live = row["state"] == "open" and row["expires_at"] > clock(connection)
         if live and row["dag_run_id"] != dag_run_id:
-            raise Busy(f"drop {number} is held by run {row['dag_run_id']}")
+            # A killed run, or one that a restored backup shows, holds the drop until its claim expires.
+            held = f"drop {number} is held by run {row['dag_run_id']}"
+            raise Busy(held, retry_for_hours=True)
         before = row["state"] in ENDED and row["state"] != "withdrawn"
         return _hold(
             connection,

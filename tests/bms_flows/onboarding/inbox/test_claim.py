@@ -13,6 +13,7 @@ from sqlalchemy import Engine, event, select, text
 from bms_flows.onboarding.inbox import claim, closing
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import FoundFile
+from bms_provider import policy
 from bms_warehouse import database
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.locks import Busy, LeaseLost
@@ -150,6 +151,14 @@ def test_two_dispatchers_reopen_a_file_once(warehouse: Engine) -> None:
     with ThreadPoolExecutor(2) as threads:
         found = list(threads.map(lambda _: claim.claim_again(warehouse, ended), range(2)))
     assert len({each.id for each in found}) == 1
+
+
+def test_a_run_that_continues_a_drop_outlasts_the_claim_of_a_killed_run(warehouse: Engine) -> None:
+    taken = claim.claim_file(warehouse, "employee", SEEN)
+    with pytest.raises(Busy) as held:
+        claim.reopen(warehouse, taken.id, "manual__1")
+    assert held.value.retry_for_hours
+    assert policy.OUTAGE_RETRIES * held.value.retry_after > claim.LIFE.total_seconds()
 
 
 def test_a_finished_drop_claimed_again_without_changes_stays_finished(warehouse: Engine) -> None:
