@@ -31,6 +31,7 @@ from bms_flows.onboarding.settings import OnboardingSettings
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
 from proofs.page import command, heading, show
+from tests.bms_flows.onboarding.crm import people
 from tests.bms_flows.onboarding.onboarding import TODAY, Run, creation_of
 from tests.support.french_excel import in_letters
 from tests.support.measurement import load_average
@@ -43,8 +44,7 @@ def employees(count: int) -> bytes:
     """Return a file of employees, of whom none has a name like another's: such rows go to review."""
     numbers = range(100_000, 100_000 + count)
     rows = (f"1;{n:06d};{in_letters(f'{n * 7_919}')};Zoé;{START}" for n in numbers)
-    header = "id_entity;payroll_number;last_name;first_name;start_date"
-    return "\n".join([header, *rows, ""]).encode()
+    return people("employee", *rows)
 
 
 async def bare(sandbox: Sandbox, bodies: Sequence[dict[str, Any]], concurrency: int) -> float:

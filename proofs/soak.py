@@ -107,19 +107,17 @@ class Soak:
         numbers = range(ROWS * self.rounds, ROWS * (self.rounds + 1))
         if resource == "employee":
             keys = [str(500_000 + each) for each in numbers]
-            head = "id_entity;payroll_number;last_name;first_name;start_date"
-            lines = [head, *(f"1;{each};{in_letters(each)};Prénom;2026-05-15" for each in keys), ""]
+            rows = [f"1;{key};{in_letters(key)};Prénom;2026-05-15" for key in keys]
             self.employees += keys
-            content = "\n".join(lines).encode()
         else:
             keys = [f"personne.{each}@depot.example" for each in numbers]
-            rows = (
-                f"{in_letters(each)};Une;{key};06 01 {each // 10000 % 100:02d} {each // 100 % 100:02d} "
-                f"{each % 100:02d};Dépôt SA;"
-                for each, key in zip(numbers, keys, strict=True)
-            )
+            phones = [f"0601{each:06d}" for each in numbers]
+            rows = [
+                f"{in_letters(each)};Une;{key};{phone};Dépôt SA;"
+                for each, key, phone in zip(numbers, keys, phones, strict=True)
+            ]
             self.contacts += keys
-            content = people("contact", *rows)
+        content = people(resource, *rows)
         seen = FoundFile(f"{resource}-{self.rounds}.csv", len(content), str(self.rounds))
         drop = claim.claim_file(self.engine, resource, seen)
         # Half of the runs are tried again, half are cleared: these find nothing of what steps returned.

@@ -1,6 +1,7 @@
-"""Files of contacts and consultants, as the flows' tests drop them."""
+"""Files of employees, contacts and consultants, as the flows' tests drop them."""
 
 HEADS = {
+    "employee": "id_entity;payroll_number;last_name;first_name;start_date",
     "contact": "last_name;first_name;email;phone_mobile_number;imported_company_name;contact_domains",
     "consultant": "last_name;first_name;email;phone_mobile_number;birth_year;skill1_id",
 }
