@@ -10,6 +10,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 
 import uvicorn
 
@@ -25,48 +26,24 @@ from bms_sandbox.tokens import VARIABLES, Credentials
 from bms_sandbox.transport import Listener, TransportProtocol
 
 BACKLOG = 2048
-OPERATION_NAMES = textwrap.fill(
-    f"operations: {', '.join(each.name for each in OPERATIONS)}",
-    96,
-    initial_indent="  ",
-    subsequent_indent="  ",
-)
-EPILOG = f"""
-dialect options (name = values  [default]):
-{dialects.describe()}
-
-forms of stored_forms and shown_forms:
-{forms.describe()}
-
-fault kinds, as kind[@operation][:name=value,...]; operation: name or pattern (list_*):
-{faults.describe()}
-{OPERATION_NAMES}
-
-control API, without login, on the same port:
-  GET  /_sandbox/health  /_sandbox/truth  /_sandbox/dialect  /_sandbox/faults
-  control API document: GET /_sandbox/openapi.json; document of the service: GET /openapi.json
-
-examples:
-  python -m bms_sandbox
-  BMS_SANDBOX_SECRET=s3cret python -m bms_sandbox --port 0 --today 2026-03-31
-  python -m bms_sandbox --dialect expires_in_unit=milliseconds --dialect end_date=exclusive
-  python -m bms_sandbox --fault '503@list_*:count=2' --fault latency:probability=0.1,seconds=2
-  python -m bms_sandbox --fast --flat --invoices-per-day 1000 --latency 0.05
-
-  curl -s localhost:8090/v1/token -H 'content-type: application/json' \\
-    -d '{{"client_id":"demo-client","application_id":"demo-application","secret":"demo-secret"}}'
-  curl -s -X PATCH localhost:8090/_sandbox/dialect -H 'content-type: application/json' \\
-    -d '{{"nulls":"absent"}}'
-"""
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser. No option except --secret is confidential."""
+    names = ", ".join(each.name for each in OPERATIONS)
+    further = Path(__file__).with_name("help.txt").read_text()
     options = argparse.ArgumentParser(
         prog="python -m bms_sandbox",
         description="Serve the described business management service over HTTP with generated data: "
         "all its operations, dialects for what the interface leaves open, injected faults.",
-        epilog=EPILOG,
+        epilog=further.format(
+            dialects=dialects.describe(),
+            forms=forms.describe(),
+            faults=faults.describe(),
+            operations=textwrap.fill(
+                names, 96, initial_indent=" " * 14, subsequent_indent="  "
+            ).lstrip(),
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = options.add_argument
