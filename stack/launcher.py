@@ -28,7 +28,7 @@ IDLE_GRACE = 1.0
 
 @dataclass(frozen=True)
 class Running:
-    """A running stack: the content of `.local/stack.json`, and what only this process can use."""
+    """A running stack; `.local/stack.json` has what other processes need of it."""
 
     url: str
     user: str
@@ -43,11 +43,6 @@ class Running:
 
     def __repr__(self) -> str:
         return f"Running({self.url})"
-
-    def connection_details(self) -> dict[str, str]:
-        """Return the content of `.local/stack.json`."""
-        names = ("url", "user", "password", "warehouse", "data_root")
-        return {name: getattr(self, name) for name in names}
 
 
 class Stack:
@@ -136,7 +131,8 @@ class Stack:
             startup.steps(), progress=self.progress, pause=self._pause, check=self.check
         )
         self.save_durations(took | {phase: self.progress.end()})
-        write_private_json(paths.stack_file, running.connection_details())
+        names = ("url", "user", "password", "warehouse", "data_root")
+        write_private_json(paths.stack_file, {name: getattr(running, name) for name in names})
         return running
 
     def check(self) -> None:
