@@ -224,7 +224,7 @@ class Soak:
             for name, series in self.levels.items()
         )
         show(("Over time", "first tenth", "median", "last tenth"), over_time)
-        print("\n".join(f"- {each}" for each in dict.fromkeys(self.wrong)))
+        print(*(f"- {each}\n" for each in dict.fromkeys(self.wrong)), sep="", end="")
 
 
 def memory(process: psutil.Process) -> float:
