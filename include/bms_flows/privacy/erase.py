@@ -222,7 +222,8 @@ def _drop_files(
         for kind in ("archive", "reports"):
             folder = data_root / kind / inbox / each.folder
             if storage.is_folder(folder):
-                yield from (path for path in folder.iterdir() if path.name != RECEIPT)
+                kept = RECEIPT if kind == "reports" else ""  # a dropped file may have its name
+                yield from (path for path in folder.iterdir() if path.name != kept)
 
 
 def _responses(

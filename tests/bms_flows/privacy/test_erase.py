@@ -74,7 +74,7 @@ def contact(sandbox: Sandbox, warehouse: Engine, tmp_path: Path, mirror: Mirror)
             folder = tmp_path / kind / "contacts" / f"{drop:06d}-{ENTERED}"
             folder.mkdir(parents=True)
             (folder / "a.csv").write_text(content)
-            (folder / "receipt.json").write_text("{}")
+            (folder / "receipt.json").write_text(MAIL if (drop, kind) == (1, "archive") else "{}")
     return str(one)
 
 

@@ -59,6 +59,8 @@ def test_receipts_stay(tmp_path: Path) -> None:
     folder = tmp_path / "reports" / "employees" / "000001"
     receipt = written(folder / "receipt.json", 9999)
     rejected = written(folder / "rejected.csv", 9999)
+    dropped = written(tmp_path / "archive" / "employees" / "000001" / "receipt.json", 9999)
     sweep(UPath(tmp_path), retention_days(FlowSettings()), now=NOW)
     assert receipt.exists()
     assert not rejected.exists()
+    assert not dropped.exists(), "a user gave the file this name"
