@@ -2,21 +2,26 @@
 
 import re
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, Final
 
-from bms.endpoints import Endpoint
+from bms.endpoints import ENDPOINTS, Endpoint
 from bms.errors import MissingScope
+
+KNOWN: Final = frozenset(each.scope for each in ENDPOINTS if each.scope)
+"""The scopes of the interface."""
 
 
 def granted_scopes(scope: Any) -> frozenset[str] | None:
     """Return the scopes of a token response, or None if they are unknown.
 
     The interface defines an array of strings; a string separated by spaces or commas works as
-    well. A missing, empty or mistyped value means unknown: our assumption.
+    well. A missing, empty or mistyped value, or one that names no scope of the interface, such as
+    `api://bms/read:contact`, means unknown: our assumption.
     """
     parts = [scope] if isinstance(scope, str) else scope if isinstance(scope, list) else []
     names = (name for part in parts if isinstance(part, str) for name in re.split(r"[\s,]+", part))
-    return frozenset(filter(None, names)) or None
+    found = frozenset(filter(None, names))
+    return None if found.isdisjoint(KNOWN) else found
 
 
 def require_scope(endpoint: Endpoint, granted: Collection[str] | None) -> None:

@@ -40,8 +40,9 @@ class Dialect:
         "none", "bearer that POST /v1/token requires: none, any non-empty one, the secret"
     )
     token_type: str = _gap("Bearer", "text of token_type; requests carry 'Bearer' in any case")
-    scope_shape: Literal["array", "space", "missing", "empty"] = _gap(
-        "array", "scope of the token response: array, space-separated text, no field, empty array"
+    scope_shape: Literal["array", "space", "missing", "empty", "address"] = _gap(
+        "array",
+        "scope of the token response: array, space-separated text, no field, empty array, array of addresses",
     )
     granted_scopes: tuple[str, ...] = _gap(SCOPES, "scopes granted to the client, comma-separated")
     one_live_token: bool = _gap(False, "a new token revokes the earlier tokens of the client")

@@ -45,6 +45,7 @@ async def test_lists_the_invoices_of_a_range_with_exact_money(
         ({"scope_shape": "space"}, {}),
         ({"scope_shape": "missing"}, {}),
         ({"scope_shape": "empty"}, {}),
+        ({"scope_shape": "address"}, {}),
         ({"one_live_token": True}, {}),
         ({"token_status": 201}, {}),
         ({"date_format": "ms", "datetime_format": "utc_ms"}, {}),

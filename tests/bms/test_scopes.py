@@ -22,6 +22,8 @@ from bms.scopes import granted_scopes, require_scope, require_scopes
         (None, None),
         ({"read:contact": True}, None),
         ([1, None], None),
+        (["api://bms/read:contact", "READ:EMPLOYEE", "openid"], None),
+        (["read:contact", "openid"], {"read:contact", "openid"}),
     ],
 )
 def test_every_shape_of_scopes(scope: Any, granted: set[str] | None) -> None:

@@ -51,6 +51,8 @@ def router(service: Service) -> APIRouter:
                 answer["scope"] = " ".join(dialect.granted_scopes)
             case "empty":
                 answer["scope"] = []
+            case "address":
+                answer["scope"] = [f"api://bms/{each}" for each in dialect.granted_scopes]
             case "missing":
                 pass
         return response(json_reply(service.encoder.encode(answer), dialect.token_status))
