@@ -26,6 +26,8 @@ _AS_EXCEL_WRITES: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:[.,][0-9]*[1-9])?")
 _DATE: Final = re.compile(r"[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}")
 _DAY: Final = re.compile(r"[0-9]{2}/[0-9]{2}/[0-9]{4}")
 """As French Excel shows it, and English Excel outside America."""
+_SHOWN_DAY: Final = re.compile(r"[0-9]{2}/[0-9]{2}/(?:[0-9]{2}){1,2}")
+"""LibreOffice shows two digits of the year."""
 _NOTE: Final = re.compile(r"(\w+)=([^|]+)", re.ASCII)
 _LONGEST: Final = 300
 
@@ -72,7 +74,7 @@ def check_original(original: str, value: object) -> None:
 
 def is_changed_by_excel(original: str, value: str) -> bool:
     """Return whether `value` is what Excel makes of `original`: the same number, or a date."""
-    if _DAY.fullmatch(value):
+    if _SHOWN_DAY.fullmatch(value):
         return value != original and _DATE.fullmatch(original) is not None
     number = _number(value) if _AS_EXCEL_WRITES.fullmatch(value) else None
     return number is not None and value != original and number == _number(original)

@@ -169,11 +169,17 @@ def _row(number: int, line: SheetRow, styles: "_Styles") -> str:
     hidden = ' hidden="1"' if line.hidden else ""
     cells = (
         _cell(cell, f"{get_column_letter(place + 1)}{number}", styles, look)
-        for place, cell in enumerate(line.cells)
+        for place, cell in enumerate(map(_with_value, line.cells))
         if (look := "fault" if place in line.comments else "wrap" if place < line.wrapped else "")
         or (cell is not None and cell.text is not None)
     )
     return f'<row r="{number}"{hidden}>{"".join(cells)}</row>'
+
+
+def _with_value(cell: RawCell | None) -> RawCell | None:
+    """Return a cell; a formula without value as #N/A, since an empty cell would be read as no value."""
+    without = cell is not None and cell.formula and cell.text is None
+    return cell._replace(kind="e", text="#N/A") if cell and without else cell
 
 
 def _writable(content: str) -> str:

@@ -271,9 +271,6 @@ class _RejectFile:
 
     def _copy(self, cell: RawCell | None) -> RawCell | None:
         """Return a cell with the same value and format; a text stays a text, whatever it starts with."""
-        if cell is not None and cell.formula and cell.text is None:
-            # An empty cell would be read as no value when the file is dropped again.
-            return cell._replace(kind="e", text="#N/A")
         if cell is None or cell.kind != "str" or cell.text is None:
             return cell
         return cell._replace(text=_escaped(self.unescaped(cell.text)))

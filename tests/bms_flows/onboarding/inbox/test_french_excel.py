@@ -93,6 +93,14 @@ def test_lost_leading_zeros_are_reported_with_column_and_remedy() -> None:
         assert all("_original" in fault.hint("FR") for fault in sheet.faults)
 
 
+def test_a_number_that_libreoffice_shows_as_a_date_is_refused() -> None:
+    _, answers = rejected([{"Matricule": "12-05-99"}])
+    damaged = answers[".csv"].replace(b";12-05-99;", b";12/05/99;")
+    assert damaged != answers[".csv"]
+    sheet = read(damaged, "a.csv", EMPLOYEE)
+    assert [fault.code for fault in sheet.faults] == ["changed_by_excel"]
+
+
 def test_a_value_that_excel_changed_stays_refused_until_it_is_corrected() -> None:
     _, answers = rejected([{"Matricule": "004217"}])
     damaged = saved_as_csv(answers[".csv"])
