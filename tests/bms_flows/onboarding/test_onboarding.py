@@ -105,6 +105,16 @@ def test_a_confirmed_employee_that_the_service_does_not_have_is_not_reported_as_
     assert found == [("needs_review", ["created_not_found"])] * 3
 
 
+def test_a_record_that_may_not_be_read_stops_no_other_row(sandbox: Sandbox, drop: Drop) -> None:
+    """A service may restrict the details of some employees, such as directors."""
+    sandbox.insert("employees", id_entity=1, payroll_number="900001", last_name="Lefèvre")
+    sandbox.set_fault("gateway", "read_employee", status=403, seconds=0, origin_seconds=1)
+    outcomes = run(drop(PEOPLE), settle_s=0.2)
+    assert ended(outcomes) == {"needs_review": 1, "created": 2}
+    assert [fault.code for fault in outcomes[0].faults] == ["not_readable"]
+    assert made(sandbox) == {"900002": 1, "900003": 1}
+
+
 @pytest.mark.parametrize(
     ("forms", "named"),
     [
@@ -160,9 +170,13 @@ def test_a_duplicate_is_reported_for_review(sandbox: Sandbox, drop: Drop) -> Non
     names = ("id_entity", "payroll_number", "last_name", "first_name", "start_date")
     again = {name: record[name] for name in names}
     other = sandbox.insert("employees", **again)["guid_employee"]
-    [outcome] = run(this)  # its report is written again
-    assert (outcome.state, outcome.faults[0].code) == ("needs_review", "duplicate_found")
-    assert {each.guid for each in outcome.candidates} == {first.guid, other}
+    for each in (
+        this,
+        drop(this.content + b"\n"),
+    ):  # its report is written again, its file dropped again
+        [outcome] = run(each)
+        assert (outcome.state, outcome.faults[0].code) == ("needs_review", "duplicate_found")
+        assert {each.guid for each in outcome.candidates} == {first.guid, other}
 
 
 @pytest.mark.parametrize("lag", ["list_lag", "detail_lag"])

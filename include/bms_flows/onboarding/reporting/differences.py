@@ -15,7 +15,7 @@ from sqlalchemy.dialects.postgresql import insert
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.report import RowOutcome
 from bms_flows.onboarding.resources import body
-from bms_flows.onboarding.resources.remote import Remote
+from bms_flows.onboarding.resources.remote import Remote, read_permitted
 from bms_flows.onboarding.sending.verify import MAX_CONCURRENT_READS
 from bms_flows.runtime.concurrently import gather_bounded
 from bms_flows.runtime.excel_csv import csv_file
@@ -99,7 +99,7 @@ async def compare_rows(
     values = {row.line: row.values for row in sheet.rows}
 
     async def compare_row(outcome: RowOutcome) -> ComparedContact | None:
-        record = await remote.read(outcome.guid or "")
+        record = await read_permitted(remote, outcome.guid or "")
         if record is None:
             return None
         given = body.build(remote.resource, values[outcome.line])

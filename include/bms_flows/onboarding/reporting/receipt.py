@@ -27,7 +27,7 @@ from bms_flows.onboarding.reporting.report import (
 from bms_flows.onboarding.resources import body
 from bms_flows.onboarding.resources.evidence import contradicted
 from bms_flows.onboarding.resources.normal_forms import NAMES
-from bms_flows.onboarding.resources.remote import Remote
+from bms_flows.onboarding.resources.remote import Remote, read_permitted
 from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_flows.onboarding.sending.drop_lists import DropLists
 from bms_flows.onboarding.sending.verify import (
@@ -41,8 +41,12 @@ FORMAT = 1
 """Version of the receipt format."""
 
 
-CONTRADICTED: Final = frozenset({"created", "adopted", "rejected"})
-"""States in which a contradiction of the service sends a row of this drop to review."""
+CONTRADICTED: Final[Mapping[str, Collection[OutcomeState]]] = {
+    "created_not_found": {"created"},
+    "duplicate_found": {"created", "adopted", "already_there"},
+    "refused_but_created": {"rejected"},
+}
+"""States, by contradiction of the service, in which it sends a row of this drop to review."""
 OTHER_DATA, OTHER_NAME = "other_data", "created_with_other_name"
 """Codes of rows whose record has other data; only these rows list differences."""
 
@@ -77,8 +81,10 @@ async def make_receipt(snapshots: DropLists, plan_id: str) -> tuple[list[RowOutc
         outcome = outcome_of(
             row, plan.state, entry, fields.get(entry.id) if entry else None, plan.drop_id
         )
-        if entry is not None and entry.id in contradicting and outcome.state in CONTRADICTED:
-            code, ids = contradicting[entry.id]
+        code, ids = contradicting.get(entry.id if entry else 0, ("", ()))
+        # A record that replaces the row's deleted one is no duplicate.
+        own = entry is not None and outcome.guid in (None, entry.remote_id)
+        if own and outcome.state in CONTRADICTED.get(code, ()):
             outcome = replace(
                 outcome,
                 state="needs_review",
@@ -118,7 +124,9 @@ def contradictions(
         if entry.state is State.CREATED and absent:
             found[entry.id] = "created_not_found", ()
         elif finding is not None and entry.state in EXISTING:
-            found[entry.id] = "duplicate_found", finding.remote_ids
+            deleted = {each for each in finding.remote_ids if shown.shows_deleted(each)}
+            if len(finding.remote_ids) - len(deleted) > 1:
+                found[entry.id] = "duplicate_found", finding.remote_ids
         elif finding is not None and entry.state is State.REJECTED:
             found[entry.id] = "refused_but_created", finding.remote_ids
     return found
@@ -275,7 +283,7 @@ async def _has_other_name(remote: Remote, outcome: RowOutcome, values: Mapping[s
     sent = remote.identity.comparison_digests(values)
     if outcome.state not in ("created", "adopted") or differing.isdisjoint({*NAMES, *sent}):
         return False
-    record = await remote.read(outcome.guid or "")
+    record = await read_permitted(remote, outcome.guid or "")
     return record is not None and contradicted(sent, remote.known(record).comparison_fields)
 
 
@@ -289,7 +297,7 @@ async def _differences(
     """Return the differences of a manual change; reads the record again, since values are not stored."""
     if all(fault.code not in (OTHER_DATA, OTHER_NAME) for fault in outcome.faults):
         return ()
-    record = await remote.read(outcome.guid or "")
+    record = await read_permitted(remote, outcome.guid or "")
     if record is None:
         return ()  # deleted since the plan
     sent = body.build(remote.resource, values)

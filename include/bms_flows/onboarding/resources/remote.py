@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from bms.endpoints import Endpoint
-from bms.errors import AmbiguousWrite
+from bms.errors import AmbiguousWrite, Forbidden
 from bms.transport import BeforeSend
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.evidence import RecordIds, ServiceRecord
@@ -122,3 +122,11 @@ class Remote(Protocol):
 
     def known(self, record: Any) -> ServiceRecord:
         """Return a detail as the record of a list."""
+
+
+async def read_permitted(remote: Remote, remote_id: str) -> Any | None:
+    """Return the detail of a record, None also if the service refuses it: it may restrict some records."""
+    try:
+        return await remote.read(remote_id)
+    except Forbidden:
+        return None

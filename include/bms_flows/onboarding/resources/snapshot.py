@@ -33,6 +33,10 @@ class ServiceLists(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether a list contained a record, changed or not."""
         return any(remote_id in each.rows for each in self.lists.values())
 
+    def shows_deleted(self, remote_id: str) -> bool:
+        """Return whether a list shows a record as deleted."""
+        return remote_id in self.records and self.records[remote_id].deleted
+
     def ids(self, names: Collection[str]) -> set[str]:
         """Return the remote ids of the named lists."""
         lists = (self.lists[name] for name in names if name in self.lists)

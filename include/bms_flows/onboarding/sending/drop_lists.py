@@ -1,8 +1,9 @@
 """Snapshots of the service's lists that belong to a drop: read, refreshed, stored, as the planner sees them."""
 
 import asyncio
-from collections.abc import Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from bms_flows.onboarding.planning.views import ledger_view
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity, rules_version
-from bms_flows.onboarding.resources.remote import Remote
+from bms_flows.onboarding.resources.remote import Remote, read_permitted
 from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_flows.onboarding.settings import OnboardingSettings
 
@@ -104,7 +105,7 @@ class DropLists:
         view = view.without(await self._removed(view, undone))
         view = replace(view, shown=await self._with_unlisted(view))
         wanted = records_to_read(sheet, resource, identity, view)
-        records = await self._details(wanted)
+        records = await self._details(wanted, partial(read_permitted, self.remote))
         return replace(view, records={i: each for i, each in records.items() if each is not None})
 
     async def _removed(self, view: PlanningView, undone: Collection[str]) -> Collection[str]:
@@ -126,10 +127,12 @@ class DropLists:
             for known in view.shown
         ]
 
-    async def _details(self, remote_ids: Iterable[str]) -> dict[str, Any]:
+    async def _details(
+        self, remote_ids: Iterable[str], read: Callable[[str], Awaitable[Any]] | None = None
+    ) -> dict[str, Any]:
         """Return details by remote id; None for a record that the service does not have."""
         wanted = sorted(remote_ids)
-        records = await asyncio.gather(*map(self.remote.read, wanted))
+        records = await asyncio.gather(*map(read or self.remote.read, wanted))
         return dict(zip(wanted, records, strict=True))
 
     async def _latest(self) -> tuple[int, ServiceLists] | None:

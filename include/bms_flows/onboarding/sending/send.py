@@ -51,7 +51,7 @@ class CreatesRefused(Exception):
 
     def __init__(self, error: BmsError) -> None:
         super().__init__(
-            f"{error}; no record was created. Check that the scope is granted and that base_url is the"
+            f"{error}; this request created no record. Check that the scope is granted and that base_url is the"
             " service, then clear this task. If the service answers invalid data with this status,"
             f" remove {error.status} from BMS_CREATE_STOPPED_BY"
         )

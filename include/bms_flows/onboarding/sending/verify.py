@@ -11,7 +11,7 @@ from sqlalchemy import bindparam as bind
 from bms_flows.onboarding.ledger.entry import EXISTING, Entry
 from bms_flows.onboarding.ledger.store import Ledger, PostgresLedger, among
 from bms_flows.onboarding.resources.body import compare
-from bms_flows.onboarding.resources.remote import Remote
+from bms_flows.onboarding.resources.remote import Remote, read_permitted
 from bms_flows.runtime.concurrently import gather_bounded
 from bms_warehouse.tables import creation
 
@@ -50,7 +50,7 @@ async def _read(
 ) -> tuple[int, Mapping[str, Any] | None]:
     """Return a row's number and the names of its fields; None if the record is not readable."""
     entry, body = sent
-    record = await remote.read(entry.remote_id or "")
+    record = await read_permitted(remote, entry.remote_id or "")
     if record is None:
         return entry.id, None
     compared = compare(remote.resource, body, record)
