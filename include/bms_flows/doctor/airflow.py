@@ -4,10 +4,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import Request
 
 from bms_flows.catalog import FLOWS
 from bms_flows.doctor.finding import Finding, NotChecked
+from bms_flows.runtime.opener import OPENER
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import own_version
 
@@ -35,13 +36,16 @@ class Api:
         data = None if body is None else json.dumps(body).encode()
         request = Request(self._url + path, data, self._headers)  # noqa: S310 - http or https
         try:
-            with urlopen(request, timeout=TIMEOUT_S) as answer:  # noqa: S310 - as above
+            with OPENER.open(request, timeout=TIMEOUT_S) as answer:
                 return json.load(answer)
         except HTTPError as error:
             error.close()
             if error.code == 404:  # noqa: PLR2004 - not found
                 return None
-            raise NotChecked(f"{path.partition('?')[0]} answered {error.code}") from None
+            text = f"{path.partition('?')[0]} answered {error.code}"
+            if 300 <= error.code < 400:  # noqa: PLR2004 - a redirect, which would take the token along
+                text += ", a redirect: set BMS_AIRFLOW_URL to the address that it names"
+            raise NotChecked(text) from None
         except (OSError, ValueError) as error:
             raise NotChecked(
                 f"Airflow does not answer at {self._url} ({type(error).__name__})"

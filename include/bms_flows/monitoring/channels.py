@@ -5,15 +5,16 @@ import json
 import re
 import smtplib
 import ssl
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.message import EmailMessage
-from typing import Any, Literal
+from typing import Literal
 from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit
+from urllib.request import Request
 
 from bms_flows.runtime.notice import ChannelError, Notice, Send
+from bms_flows.runtime.opener import OPENER
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting
 
 TIMEOUT = 10
@@ -40,28 +41,18 @@ def channels(settings: FlowSettings) -> dict[str, Send]:
     return found
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Turns a redirect into an `HTTPError`, so that no other host can accept a notice."""
-
-    def redirect_request(self, *_: Any) -> None:
-        """Return no request to follow."""
-
-
-_OPENER = urllib.request.build_opener(_NoRedirect)
-
-
 def post(url: str, notice: Notice, headers: Mapping[str, str] | None = None) -> None:
     """Post a notice to a webhook as `{"text": …}`, the form that chats accept.
 
     Raises `ChannelError` for every response except a 2xx of this address, `OSError` without a response.
     """
-    request = urllib.request.Request(  # noqa: S310 - callers accept http and https alone
+    request = Request(  # noqa: S310 - callers accept http and https alone
         url,
         data=json.dumps({"text": notice.text}).encode(),
         headers={"Content-Type": "application/json", **(headers or {})},
     )
     try:
-        with _OPENER.open(request, timeout=TIMEOUT) as response:
+        with OPENER.open(request, timeout=TIMEOUT) as response:
             status = response.status
     except HTTPError as error:
         error.close()

@@ -19,6 +19,7 @@ from bms_flows.runtime.step_log import own_version
 from bms_flows.texts import SECTIONS
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
+from tests.listeners import webhook
 
 AIRFLOW = {"Airflow's components", "DAGs", "import errors", "pool", "version in Airflow"}
 Doctor = Callable[..., tuple[int, dict[str, Any]]]
@@ -276,6 +277,18 @@ def test_airflow_that_does_not_answer_is_not_checked(
     assert code == 2
     assert {*report["not_checked"]} == AIRFLOW
     assert "pass-word-2" not in str(report)
+
+
+def test_a_redirect_of_airflow_is_named_and_gets_no_token(
+    doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMS_AIRFLOW_USER", "admin")
+    monkeypatch.setenv("BMS_AIRFLOW_PASSWORD", "pass-word-2")
+    with webhook() as other, webhook(302, f"{other.url}/auth/token") as airflow:
+        monkeypatch.setenv("BMS_AIRFLOW_URL", airflow.url)
+        _, report = doctor()
+    assert "redirect: set BMS_AIRFLOW_URL" in report["not_checked"]["pool"]
+    assert (other.visits, len(other.taken)) == (0, 0)
 
 
 def test_the_room_of_a_database_elsewhere_is_probed_and_given_back(warehouse: Engine) -> None:
