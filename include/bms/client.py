@@ -20,7 +20,7 @@ from bms.decoding import RecordReader
 from bms.endpoints import BY_NAME, BY_OPERATION, ENDPOINTS, Endpoint, InvoiceLanguage
 from bms.errors import AmbiguousWrite, BmsError
 from bms.operations import list_query, path_values, with_operations
-from bms.responses import Access
+from bms.responses import Access, FindRows, Page
 from bms.sender import Decode, Query, Sender
 from bms.settings import ClientSettings
 from bms.transport import Response
@@ -170,6 +170,19 @@ class Client(Operations):
             "language": language,
         }
         return await self._list(BY_NAME["list_client_invoices"], arguments, read)
+
+    async def list_page(
+        self, operation: str, number: int, size: int, find: FindRows | None, **given: Any
+    ) -> Page[Any]:
+        """Return a page of a list, in which the rows that `find` returns are not decoded.
+
+        For lists that are read again and again. `given` are the other arguments of the operation.
+        """
+        endpoint = BY_NAME[operation]
+        arguments = {each.name: given.get(each.name) for each in endpoint.params}
+        arguments |= {"page_number": number, "page_size": size}
+        read = partial(self._readers[operation].page, number=number, size=size, find=find)
+        return await self._list(endpoint, arguments, read)
 
     async def _request(self, endpoint: Endpoint, arguments: dict[str, Any]) -> Any:
         """Call an operation with the arguments of its method."""

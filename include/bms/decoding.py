@@ -8,9 +8,10 @@ the row's extra, with None in the record. Both are counted by field.
 """
 
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, Generic, TypeVar
 
@@ -20,7 +21,7 @@ from bms.endpoints import Endpoint
 from bms.errors import InvalidRecords, MalformedResponse
 from bms.field_values import field_value
 from bms.records import Record, described
-from bms.responses import Detail, Page, RejectedRow, Rows
+from bms.responses import Detail, FindRows, Page, RejectedRow, Rows
 
 R = TypeVar("R", bound=Record)
 D = TypeVar("D")
@@ -113,19 +114,49 @@ class RecordReader(Generic[R]):
         body, _, read = self._decoded(body, self._array, RAW_ARRAY, list)
         return Rows(endpoint=self._endpoint, body=body, **vars(read))
 
-    def page(self, body: bytes, *, number: int, size: int) -> Page[R]:
-        """Decode a paged envelope (contacts, consultants), or raise `MalformedResponse`."""
-        body, envelope, read = self._decoded(
-            body, self._envelope, RAW_ENVELOPE, lambda envelope: envelope.data
-        )
+    def page(self, body: bytes, *, number: int, size: int, find: FindRows | None = None) -> Page[R]:
+        """Decode a paged envelope (contacts, consultants), or raise `MalformedResponse`.
+
+        With `find`, the rows that it returns are records of the page instead of decoded ones.
+        """
+        new: Mapping[int, bytes] | None = None
+        if find is None:
+            body, envelope, read = self._decoded(
+                body, self._envelope, RAW_ENVELOPE, lambda envelope: envelope.data
+            )
+        else:
+            body = without_halves(body)
+            envelope = self._outline(RAW_ENVELOPE, body)
+            read, new = self._unless_found(envelope.data, *find(envelope.data))
         return Page(
             endpoint=self._endpoint,
             body=body,
             number=number,
             size=size,
             total_pages=envelope.total_pages,
+            new=new,
             **vars(read),
         )
+
+    def _unless_found(
+        self, raws: Sequence[msgspec.Raw], marks: Sequence[bytes], rows: list[Any]
+    ) -> tuple[_Read[R], Mapping[int, bytes]]:
+        """Decode the rows that are None in `rows`; return all rows, and the marks of decoded ones."""
+        todo = [index for index, row in enumerate(rows) if row is None]
+        if not todo:
+            return _Read(rows), {}
+        body = b"[%b]" % b",".join([raws[index] for index in todo])
+        _, _, read = self._decoded(body, self._array, RAW_ARRAY, list)
+        read.rejected = [replace(each, index=todo[each.index]) for each in read.rejected]
+        invalid = [each.index for each in read.rejected]
+        valid = [index for index in todo if index not in invalid] if invalid else todo
+        for index, record in zip(valid, read.records, strict=True):
+            rows[index] = record
+        marked = {index - bisect_left(invalid, index): marks[index] for index in valid}
+        places = [*marked]
+        read.records = [row for row in rows if row is not None]
+        read.extra = {places[index]: extra for index, extra in read.extra.items()}
+        return read, marked
 
     def detail(self, body: bytes) -> Detail[R]:
         """Decode one object; raise `InvalidRecords` for its key or amounts, else `MalformedResponse`."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from bms.errors import MalformedResponse, Refused, ServiceUnavailable
-from bms.responses import Page
+from bms.responses import Page, row_key
 
 R = TypeVar("R")
 
@@ -95,8 +95,8 @@ async def _unannounced(fetch: Callable[[int], Awaitable[Page[R]]], last: Page[R]
         page = await fetch(last.number + 1)
     except (Refused, ServiceUnavailable):  # a service may fail past the end
         return None
-    before = {getattr(each, "key", each) for each in last.records}
-    repeated = sum(getattr(each, "key", each) in before for each in page.records)
+    before = {*map(row_key, last.records)}
+    repeated = sum(row_key(each) in before for each in page.records)
     if 2 * repeated > len(page) or not len(page):  # the last page again, perhaps after a change
         return None
     return replace(page, total_pages=max(page.total_pages, page.number))

@@ -1,14 +1,19 @@
 """Decoded responses: records, rejected rows, unknown fields and the unchanged body."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from bms.endpoints import ENDPOINTS, Endpoint
 from bms.errors import InvalidRecords
 
 R = TypeVar("R")
+
+FindRows = Callable[[Sequence[msgspec.Raw]], tuple[Sequence[bytes], list[Any]]]
+"""Returns a digest of each row as received, and instead of decoding it a tuple that begins with its key, or None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +112,8 @@ class Page(Rows[R]):
     number: int
     size: int
     total_pages: int
+    new: Mapping[int, bytes] | None = None
+    """Digest of each decoded row as received, by index in `records`; None if every row was decoded."""
 
     def require_all(self) -> None:
         """Raise `InvalidRecords` with the page number if a row was rejected."""
@@ -115,6 +122,11 @@ class Page(Rows[R]):
         except InvalidRecords as error:
             error.add_note(f"These rows are on page {self.number}.")
             raise
+
+
+def row_key(row: Any) -> Any:
+    """Return the key of a row of a page; the row itself if it has none."""
+    return row[0] if isinstance(row, tuple) else getattr(row, "key", row)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

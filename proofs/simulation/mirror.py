@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from bms_flows.mirror.decisions import MirrorRow, exceeds_limit, missing_rows, rows_with_flag
-from bms_flows.mirror.diff import ListDiff
+from bms_flows.mirror.diff import ListDiff, RecalledRow
 from bms_flows.mirror.flags import FlagList
 from bms_flows.mirror.lists import read_lists
 from bms_flows.mirror.resource import MirrorSource
@@ -46,14 +46,17 @@ async def _run(random: Random, recorder: Recorder) -> list[str]:
     mirror: dict[Key, MirrorRow] = (
         {} if first else {key: _known(moving, key, b"") for key in moving.states}
     )
+    recalled: dict[bytes, RecalledRow] = {}
     wrong = []
     for turn in range(random.randint(1, 2)):
         moving.inserted = moving.deleted = moving.edited = moving.assigned = chance
         moving.removed = chance / 4
-        wrong += [f"sync {turn}: {law}" for law in await _sync(moving, mirror, size, recorder)]
+        wrong += [
+            f"sync {turn}: {law}" for law in await _sync(moving, mirror, recalled, size, recorder)
+        ]
     moving.inserted = moving.deleted = moving.edited = moving.assigned = moving.removed = 0.0
     moving.order = "id"
-    wrong += [f"at rest: {law}" for law in await _sync(moving, mirror, size, recorder)]
+    wrong += [f"at rest: {law}" for law in await _sync(moving, mirror, recalled, size, recorder)]
     if {
         k for k, row in mirror.items() if row.removal is None
     } != moving.states.keys() - moving.flagged:
@@ -67,9 +70,16 @@ def _known(moving: MovingList, key: Key, digest: bytes) -> MirrorRow:
 
 
 async def _sync(
-    moving: MovingList, mirror: dict[Key, MirrorRow], size: int, recorder: Recorder
+    moving: MovingList,
+    mirror: dict[Key, MirrorRow],
+    recalled: dict[bytes, RecalledRow],
+    size: int,
+    recorder: Recorder,
 ) -> list[str]:
-    """Read the lists like a sync and mark missing rows; return the laws broken."""
+    """Read the lists like a sync and mark missing rows; return the laws broken.
+
+    `recalled` are the rows of all earlier syncs, old states included.
+    """
     moving.stayed, moving.touched = set(moving.states), set()
     had = rows_with_flag(mirror, 0)
     flag = FlagList.of(moving.fetch_assigned, size, "assigned", had)
@@ -99,8 +109,10 @@ async def _sync(
         day=EPOCH.date(),
         responses=Unstored(),
         stage=stage,
+        recalled=dict(recalled),
     )
     lists = await read_lists(source, diff, 3, "contact")
+    recalled.update(diff.latest())
     recorder.counts["syncs"] += 1
     recorder.counts["requests"] += lists.calls + flag.reading.calls
     recorder.note(f"{len(moving.states)} rows by {moving.order}, pages of {size}: {lists}")

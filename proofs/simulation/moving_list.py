@@ -4,16 +4,20 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, Final
 
+import msgspec
+
+from bms.decoding import RecordReader
 from bms.endpoints import BY_NAME
 from bms.errors import NotFound
 from bms.records import ContactItem
-from bms.responses import Page
+from bms.responses import FindRows, Page
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.list_reader import ListReader
 
 LISTS = BY_NAME["list_contacts"]
+READER: Final = RecordReader(LISTS, ContactItem)
 
 
 @dataclass
@@ -48,19 +52,25 @@ class MovingList:
             self.states[2 * number] = (self.random.random(), self.clock)
         self.stayed = set(self.states)
 
-    async def fetch(self, number: int, size: int) -> Page[Any]:
+    async def fetch(self, number: int, size: int, *, find: FindRows | None = None) -> Page[Any]:
         """Answer one page of all rows, after a while of others' requests."""
-        return await self._page(number, size, lambda key: key not in self.flagged)
+        return await self._page(number, size, lambda key: key not in self.flagged, find)
 
-    async def fetch_assigned(self, number: int, size: int) -> Page[Any]:
+    async def fetch_assigned(
+        self, number: int, size: int, *, find: FindRows | None = None
+    ) -> Page[Any]:
         """Answer one page of the rows that are assigned, likewise."""
-        return await self._page(number, size, lambda key: key in self.members - self.flagged)
+        return await self._page(number, size, lambda key: key in self.members - self.flagged, find)
 
-    async def fetch_deleted(self, number: int, size: int) -> Page[Any]:
+    async def fetch_deleted(
+        self, number: int, size: int, *, find: FindRows | None = None
+    ) -> Page[Any]:
         """Answer one page of the rows that are flagged as deleted, likewise."""
-        return await self._page(number, size, lambda key: key in self.flagged)
+        return await self._page(number, size, lambda key: key in self.flagged, find)
 
-    async def _page(self, number: int, size: int, has: Callable[[int], bool]) -> Page[Any]:
+    async def _page(
+        self, number: int, size: int, has: Callable[[int], bool], find: FindRows | None
+    ) -> Page[Any]:
         for _ in range(self.random.randrange(4)):
             await asyncio.sleep(0)  # lets other requests go first: no time passes
         self.move()
@@ -77,16 +87,10 @@ class MovingList:
             ContactItem(id=key, signal=str(self.states[key]), deleted=key in self.flagged)
             for key in shown
         ]
-        return Page(
-            endpoint=LISTS,
-            records=records,
-            rejected=[],
-            extra={},
-            body=b"",
-            number=number,
-            size=size,
-            total_pages=pages,
-        )
+        body = msgspec.json.encode({"total_pages": pages, "data": records})
+        if self.clock % 3 == 0:  # another server of the service, which writes blanks
+            body = msgspec.json.format(body, indent=1)
+        return READER.page(body, number=number, size=size, find=find)
 
     def move(self) -> None:
         """Insert, delete and edit a row, each with its chance."""

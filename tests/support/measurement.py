@@ -8,11 +8,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
-
-import psutil
 
 PROJECT = Path(__file__).parents[2]
 UNCOMPILED = {"PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"}
@@ -60,12 +57,18 @@ def peak_memory() -> int:
 
 def tree_cpu_seconds(pid: int) -> float:
     """Return the CPU time of a process, its ended children and its running children so far."""
-    process, seconds = psutil.Process(pid), 0.0
-    for each in (process, *process.children()):
-        with suppress(psutil.NoSuchProcess):
-            times = each.cpu_times()
-            seconds += times.user + times.system + times.children_user + times.children_system
-    return seconds
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    running = sum(sum(_cpu_times(int(child))) for child in children)
+    return sum(_cpu_times(pid)) + running
+
+
+def _cpu_times(pid: int) -> list[float]:
+    """Return user and system seconds of a process, then of its ended children; none if it ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return [int(each) / os.sysconf("SC_CLK_TCK") for each in fields[11:15]]
 
 
 def load_average() -> float:

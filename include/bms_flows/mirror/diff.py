@@ -7,6 +7,9 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
+import msgspec
+
+from bms.records import Record
 from bms.responses import Page
 from bms_flows.mirror.decisions import Flags, MirrorRow
 from bms_flows.mirror.flags import FlagOf
@@ -15,11 +18,13 @@ from bms_flows.mirror.responses import ResponseFiles
 from bms_flows.mirror.rows import Extra, ListItem, ListState, digest_of, rename
 from bms_flows.mirror.staging import UnstorableRow
 from bms_flows.runtime.coverage import Key
-from bms_flows.runtime.list_snapshot import KeyedRows
+from bms_flows.runtime.list_snapshot import KeyedRow, KeyedRows, KnownRows
 from bms_flows.runtime.quarantine import InvalidRow
 
 CHUNK = 2_000
 """Items staged at once."""
+RecalledRow = tuple[Key, bytes, Flags]
+"""Key, list hash and flags of a row that an earlier run compared."""
 
 
 @dataclass
@@ -41,6 +46,8 @@ class ListDiff:
     """Stages a chunk of new or changed rows; a later state of a row replaces an earlier one."""
     volatile: frozenset[str] = frozenset()
     """Unknown fields that are left out, because they change with every response."""
+    recalled: Mapping[bytes, RecalledRow] = field(default_factory=dict)
+    """Rows of earlier runs, by the digest of their bytes."""
     invalid: set[Key] = field(default_factory=set)
     """Rows of the lists that the mirror cannot store."""
     invalid_details: set[Key] = field(default_factory=set)
@@ -54,41 +61,84 @@ class ListDiff:
     due: dict[Key, None] = field(default_factory=dict)
     """Unchanged rows in the rotation."""
     any_deleted: bool = False
+    unsettled: set[Key] = field(default_factory=set)
+    """Changed rows, which may have several states in this run: they are compared each time."""
+    corrected: set[Key] = field(default_factory=set)
+    """Rows whose flags changed after they were compared."""
+    compared: KnownRows[KeyedRow] = field(default_factory=KnownRows)
     _digests: dict[Key, bytes | None] = field(default_factory=dict)
     """Digest of every readable row, in its latest state."""
     _extras: dict[Key, Extra] = field(default_factory=dict)
     _deleted: set[Key] = field(default_factory=set)
     _waiting: dict[Key, ListItem] = field(default_factory=dict)
 
+    def find(self, raws: Sequence[msgspec.Raw]) -> tuple[Sequence[bytes], list[KeyedRow | None]]:
+        """Return the rows that have been compared already; see `KnownRows.find`."""
+        marks, rows = self.compared.find(raws)
+        if self.unsettled or self.corrected:
+            again = (self.unsettled, self.corrected)
+            rows = [None if row and any(row[0] in keys for keys in again) else row for row in rows]
+        return marks, rows
+
     async def add(self, page: Page[Any], *, deleted: bool = False) -> KeyedRows:
         """Compare the rows of a page; return the key and digest of each readable row."""
-        rows: list[tuple[Key, bytes]] = []
         relevant = bool(page.rejected)
         for rejected in page.rejected:
             self._reject(rejected.key, rejected.code, rejected.field, rejected.raw)
         key_of = attrgetter(self.resource.key)
-        members = [self.flags[name] for name in self.resource.flags]
         constants = tuple(self.source.constants.values())
-        for index, record in enumerate(page.records):
+
+        def compared(index: int, record: Record) -> KeyedRow:
+            nonlocal relevant
             extra = page.extra.get(index)
             if extra:
                 extra = self.resource.unknown(rename(record, extra, self.resource.aliases))
                 extra = self.stable(extra) or None
             key = key_of(record)
-            flags = tuple([each(key) for each in members])
+            flags = self._flags(key)
             own = getattr(record, "deleted", None)
             removed = deleted if own is None else own  # the row's own field precedes its list
             digest = digest_of(record, extra, _list_digest(flags, removed, constants))
-            rows.append((key, digest))
             # Lists are read more than once; repeated rows have been compared already.
             if self._digests.get(key) != digest:
                 listed = ListState(digest, extra, flags, removed)
                 relevant |= self._compare(key, ListItem(record, listed))
+            return key, digest
+
+        rows = self.compared.of(page, compared)
+        for key, digest in rows:
+            self._digests.setdefault(key, digest)
         if len(self._waiting) >= CHUNK:
             await self.flush()
         if relevant:
             await self.responses.append("pages", self.resource.public(page.body))
         return rows
+
+    def recall(self) -> None:
+        """Regard the `recalled` rows as compared if all that a comparison decides on is unchanged."""
+        for mark, (key, digest, flags) in self.recalled.items():
+            known = self.known.get(key)
+            if (
+                known is not None
+                and known.list_hash == digest
+                and known.removal is None
+                and (known.detailed or not self.details)
+                and key not in self.rotation
+                and flags == self._flags(key)
+            ):
+                self.compared.rows[mark] = (key, digest)
+
+    def latest(self) -> dict[bytes, RecalledRow]:
+        """Return the compared rows in their latest state, for the next run to recall."""
+        rows = self.compared.rows.items()
+        return {
+            mark: (key, digest, self._flags(key))
+            for mark, (key, digest) in rows
+            if self._digests.get(key) == digest and key not in self.corrected
+        }
+
+    def _flags(self, key: Key) -> Flags:
+        return tuple([self.flags[name](key) for name in self.resource.flags])
 
     def stable(self, extra: dict[str, Any]) -> dict[str, Any]:
         """Return unknown fields without volatile ones."""
@@ -96,7 +146,9 @@ class ListDiff:
 
     def _compare(self, key: Key, item: ListItem) -> bool:
         """Compare a row with its earlier state in this run, otherwise with the mirror; return whether they differ."""
-        known = None if key in self._digests else self.known.get(key)
+        known = self.known.get(key)
+        if key in self._digests:
+            known = None
         self._digests[key] = item.listed.digest
         if self.source.preceding and self._belongs_to_another(key):
             return False
@@ -110,6 +162,8 @@ class ListDiff:
                 return False
             self._remember(key, item)
             return False
+        if key in self.changed or key in self.known:
+            self.unsettled.add(key)
         self._remember(key, item)
         self._waiting[key] = item
         self.changed[key] = None
@@ -176,8 +230,7 @@ class ListDiff:
         digest = self._digests.get(key)
         if digest is None:
             return None
-        flags = tuple([self.flags[name](key) for name in self.resource.flags])
-        return ListState(digest, self._extras.get(key), flags, key in self._deleted)
+        return ListState(digest, self._extras.get(key), self._flags(key), key in self._deleted)
 
     def is_unchanged(self, key: Key) -> bool:
         """Return whether the mirror already has the row of the list and its detail."""

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bms.responses import Page
-from bms_flows.mirror.rows import digest_of
+from bms_flows.mirror.resource import FetchRows
+from bms_flows.mirror.rows import content_hash
 from bms_flows.runtime.coverage import Key
-from bms_flows.runtime.list_reader import FetchPage, ListReader
+from bms_flows.runtime.list_reader import ListReader
 from bms_flows.runtime.list_snapshot import KeyedRows
 
 FlagOf = Callable[[Key], bool | None]
@@ -34,13 +35,13 @@ class FlagList:
 
     @classmethod
     def of(
-        cls, fetch: FetchPage, size: int, name: str, before: Collection[Key], largest: int = 0
+        cls, fetch: FetchRows, size: int, name: str, before: Collection[Key], largest: int = 0
     ) -> "FlagList":
         """Return an unread list that `fetch` requests on pages of `size` rows, or of `largest`."""
         seen: set[Key] = set()
 
         async def take(page: Page[Any]) -> KeyedRows:
-            rows = [(record.key, digest_of(record, None, b"")) for record in page.records]
+            rows = [(record.key, content_hash(record)) for record in page.records]
             seen.update(key for key, _ in rows)
             return rows
 

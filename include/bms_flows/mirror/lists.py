@@ -32,10 +32,12 @@ async def read_lists(source: MirrorSource, diff: ListDiff, passes: int, name: st
     deleted = source.implied.get("deleted", False)
     add = partial(diff.add, deleted=deleted)
     size, largest = source.page_size, source.largest_page
-    reading = ListReader(source.rows, add, size, f"{name}, list", largest=largest)
+    rows = partial(source.rows, find=diff.find)
+    reading = ListReader(rows, add, size, f"{name}, list", largest=largest)
     flags = [flag for flag in diff.flags.values() if isinstance(flag, FlagList)]
     for flag in flags:
         await flag.reading.one_pass()
+    diff.recall()
     await reading.one_pass()
     proven_at = await _prove(flags, diff, passes, reading)
     await reading.until_agreed(passes)
@@ -68,6 +70,7 @@ async def _prove(
     """Prove the filtered lists; return the first pass over the main list that applies proven flags."""
     for flag in flags:
         await flag.prove(diff.changed, passes)
+        diff.corrected |= flag.corrected
     return len(reading.passes)
 
 

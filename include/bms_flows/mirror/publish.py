@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import ColumnElement, Connection, Text, and_, cast, func, select
 
 from bms.counters import Counters
+from bms_flows.mirror import cache
 from bms_flows.mirror.diff import ListDiff
 from bms_flows.mirror.profile import REMOVED, mirror_profile
 from bms_flows.mirror.resource import MirroredResource
@@ -114,6 +115,8 @@ def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) 
         outcome.details = _held_details(outcome)
     else:
         outcome.counts = _publish_rows(connection, outcome, at)
+        if outcome.whole and (rows := outcome.diff.latest()):
+            cache.save(connection, outcome.diff.volatile, rows, **outcome.of_list)
         profiles.save(
             connection,
             outcome.step_run_id,

@@ -3,16 +3,26 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from sqlalchemy import Column, Table
 
 from bms.records import Record
-from bms.responses import Detail
+from bms.responses import Detail, FindRows, Page
 from bms_flows.mirror.responses import only, without
-from bms_flows.runtime.list_reader import LARGE_PAGE, FetchPage
+from bms_flows.runtime.list_reader import LARGE_PAGE
 from bms_warehouse.resources import ResourceDescription
+
+
+class FetchRows(Protocol):
+    """Fetches one page of a list without decoding known rows."""
+
+    def __call__(
+        self, number: int, size: int, *, find: FindRows | None = None
+    ) -> Awaitable[Page[Any]]:
+        """Return page `number`, from 1, of `size` rows; `find` returns known rows."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,11 +109,11 @@ class PrivateFields:
 class MirrorSource:
     """Lists and details from which a run reads a resource."""
 
-    rows: FetchPage
+    rows: FetchRows
     """Main list: all rows that the run covers."""
-    members: Mapping[str, FetchPage] = field(default_factory=dict)
+    members: Mapping[str, FetchRows] = field(default_factory=dict)
     """By flag column, the filtered list of the rows for which the flag is true."""
-    deleted: FetchPage | None = None
+    deleted: FetchRows | None = None
     """List of deleted rows, in case the main list omits them."""
     detail: Callable[[Any], Awaitable[Detail[Any]]] | None
     """Request for one record; None if the service only lists them."""

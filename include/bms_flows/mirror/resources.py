@@ -5,9 +5,8 @@ from typing import Any, Final
 
 from bms.client import Client
 from bms.endpoints import BY_NAME
-from bms.responses import Page
-from bms_flows.mirror.resource import MirroredResource, MirrorSource, PrivateFields
-from bms_flows.runtime.list_reader import FetchPage
+from bms.responses import FindRows, Page, Rows
+from bms_flows.mirror.resource import FetchRows, MirroredResource, MirrorSource, PrivateFields
 from bms_warehouse.resources import RESOURCES, ResourceDescription
 from bms_warehouse.tables import MIRROR_TABLES
 
@@ -56,19 +55,18 @@ def source(
     """
     described = resource.described
     endpoint = BY_NAME[described.list_operation]
-    request = getattr(client, endpoint.name)
     restricted = {name: value for name, value in restrictions.items() if value is not None}
     entity = {} if id_entity is None else {"id_entity": id_entity}
     everything = filter is None or filter == described.filter
 
-    def listed(state: str | None) -> FetchPage:
+    def listed(state: str | None) -> FetchRows:
         query = {**entity, **restricted, **({"filter": state} if state else {})}
 
-        async def rows(number: int, size: int) -> Page[Any]:
+        async def rows(number: int, size: int, *, find: FindRows | None = None) -> Page[Any]:
             if endpoint.paged:
-                page: Page[Any] = await request(page_number=number, page_size=size, **query)
-                return page
-            return (await request(**query)).as_page(number, size)  # type: ignore[no-any-return]  # a list without pages
+                return await client.list_page(endpoint.name, number, size, find, **query)
+            whole: Rows[Any] = await getattr(client, endpoint.name)(**query)
+            return whole.as_page(number, size)
 
         return rows
 

@@ -82,6 +82,11 @@ def digest_of(record: Record, extra: Extra | None, list_digest: bytes) -> bytes:
     return content_digest(line + list_digest)
 
 
+def content_hash(record: Record) -> int:
+    """Return a hash of a list item for comparisons within a run."""
+    return hash(_WIRE.encode(record))
+
+
 def as_json(item: ListItem | DetailItem) -> bytes:
     """Return a record as JSON, unknown fields included."""
     return _WIRE.encode(msgspec.structs.asdict(item.record) | dict(item.extra))

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from bms.client import Client
-from bms_flows.mirror import store
+from bms_flows.mirror import cache, store
 from bms_flows.mirror.decisions import (
     MirrorRow,
     Rotation,
@@ -25,7 +25,7 @@ from bms_flows.mirror.decisions import (
     rows_with_flag,
 )
 from bms_flows.mirror.details import Details
-from bms_flows.mirror.diff import ListDiff
+from bms_flows.mirror.diff import ListDiff, RecalledRow
 from bms_flows.mirror.flags import FlagList, FlagOf, always
 from bms_flows.mirror.lists import read_lists
 from bms_flows.mirror.publish import MirrorOutcome, publish
@@ -199,14 +199,15 @@ class _MirrorRun:
             self.at.date(),
             responses,
             self.staging.listed,
-            self._volatile(),
+            *self._volatile_and_cached(),
         )
 
-    def _volatile(self) -> frozenset[str]:
+    def _volatile_and_cached(self) -> tuple[frozenset[str], Mapping[bytes, RecalledRow]]:
         of_list: dict[str, Any] = {"resource": self.resource.name, "id_entity": self.scope or 0}
         volatile = profiles.volatile(self.connection, **of_list)
+        cached = cache.load(self.connection, volatile, **of_list) if self.source.whole else {}
         self.connection.commit()
-        return volatile
+        return volatile, cached
 
     def _undone(self) -> set[str]:
         undone = drops.undone(self.connection, self.resource.name)

@@ -46,6 +46,7 @@ from bms_warehouse.tables import (
     creation_match,
     creation_plan,
     dropped_file,
+    list_digest,
     quarantine,
     superseded,
 )
@@ -111,7 +112,7 @@ def erase(engine: Engine, data_root: UPath, resource: MirroredResource, key: str
         for table, where in _rows(resource, key):
             connection.execute(delete(table).where(where))
         # Digests of rows that may name the person. `delete` could deadlock with a load.
-        connection.execute(text(f"truncate {client_invoice_digest}"))
+        connection.execute(text(f"truncate {client_invoice_digest}, {list_digest}"))
     return found
 
 

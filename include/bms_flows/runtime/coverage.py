@@ -11,10 +11,9 @@ rows with equal digests count as shared. Rows that appear in different orders sh
 stable order; then nothing is covered.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-
-import msgspec
 
 Key = int | str
 
@@ -32,12 +31,6 @@ class Segment:
     """Whether no row came after it."""
 
 
-class _Sighting(msgspec.Struct, frozen=True, gc=False):
-    segment: int
-    position: int
-    digest: bytes
-
-
 class Coverage:
     """The coverage of a list by the segments added so far."""
 
@@ -46,7 +39,12 @@ class Coverage:
         """Whether rows appeared in different orders."""
         self.edited = False
         """Whether a row appeared with two digests."""
-        self._sightings: dict[Key, _Sighting] = {}
+        self._places: dict[Key, int] = {}
+        """Where each row was first read with its latest digest, counted through all segments."""
+        self._digests: list[bytes] = []
+        """Digest at each place."""
+        self._starts: list[int] = []
+        """First place of each segment."""
         self._parents: list[int] = []
         """For each segment an overlapping segment or itself: a forest with a tree per component."""
         self._ends: list[int] = []
@@ -55,25 +53,33 @@ class Coverage:
 
     def add(self, segment: Segment) -> int:
         """Add one segment; return the number of rows that no segment had with this digest."""
-        number = len(self._parents)
+        number, start = len(self._parents), len(self._digests)
         self._parents.append(number)
+        self._starts.append(start)
         self._ends.append(segment.start + len(segment.rows))
         if segment.first:
             self._firsts.append(number)
         if segment.last:
             self._lasts.append(number)
+        keys = [key for key, _ in segment.rows]
+        self._digests += [digest for _, digest in segment.rows]
+        if self._places.keys().isdisjoint(keys) and len({*keys}) == len(keys):
+            self._places.update(zip(keys, range(start, start + len(keys)), strict=True))
+            return len(keys)
         reached: dict[int, int] = {}
         new_rows = 0
-        for position, (key, digest) in enumerate(segment.rows):
-            seen = self._sightings.get(key)
-            if seen is None or seen.digest != digest:
+        for position, (key, digest) in enumerate(segment.rows, start):
+            place = self._places.get(key)
+            if place is None or self._digests[place] != digest:
                 new_rows += 1
-                self.edited |= seen is not None
-                self._sightings[key] = _Sighting(number, position, digest)
-            elif seen.segment != number:
-                self.disordered |= reached.get(seen.segment, -1) > seen.position
-                reached[seen.segment] = seen.position
-                self._parents[self._component(number)] = self._component(seen.segment)
+                self.edited |= place is not None
+                self._places[key] = position
+            elif place < start:
+                other = bisect_right(self._starts, place) - 1
+                self.disordered |= reached.get(other, -1) > place
+                reached[other] = place
+        for other in reached:
+            self._parents[self._component(number)] = self._component(other)
         return new_rows
 
     @property

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from bms.endpoints import BY_NAME
 from bms.errors import BmsError, Forbidden, Refused
 from bms.paging import all_pages
-from bms.responses import Page
+from bms.responses import Page, row_key
 from bms_flows.runtime.coverage import Coverage, Segment, page_across
 from bms_flows.runtime.list_snapshot import KeyedRows, ListSnapshot
 
@@ -197,8 +197,7 @@ class ListReader:
                 after = await self._call(2, size=rows)
             except BmsError:
                 return first
-            shown = {getattr(each, "key", each) for each in first.records}
-            if all(getattr(each, "key", each) in shown for each in after.records):
+            if {*map(row_key, after.records)} <= {*map(row_key, first.records)}:
                 return first
         page = await self._call(1, size=rows)
         return page if len(page) + len(page.rejected) == rows else first

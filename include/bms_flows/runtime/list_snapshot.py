@@ -1,16 +1,48 @@
 """Snapshot of a list: the rows that a read showed, and where the list shows new rows."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Final, Literal
+from typing import Any, Final, Generic, Literal, TypeVar
+
+import msgspec
 
 from bms.responses import Page
 from bms_flows.runtime.coverage import Key
+from bms_flows.runtime.digests import content_digest
 
 End = Literal["start", "end"]
-KeyedRows = Sequence[tuple[Key, Any]]
-"""Key and digest of rows, in the order of the list."""
+R = TypeVar("R")
+
+
+KeyedRow = tuple[Key, Any]
+"""Key and digest of a row."""
+KeyedRows = Sequence[KeyedRow]
+"""Rows in the order of the list."""
+
+
+@dataclass
+class KnownRows(Generic[R]):
+    """What is known of rows by a digest of their bytes: a row that is read again is not decoded again."""
+
+    rows: dict[bytes, R] = field(default_factory=dict)
+
+    def find(self, raws: Sequence[msgspec.Raw]) -> tuple[Sequence[bytes], list[R | None]]:
+        """Return the digest of each row as received, and what is known of the row."""
+        marks = [*map(content_digest, raws)]
+        return marks, [*map(self.rows.get, marks)]
+
+    def of(self, page: Page[Any], row_of: Callable[[int, Any], R]) -> list[R]:
+        """Return the rows of a page; `row_of` makes them of decoded records, given index and record."""
+        rows = [*page.records]
+        new = dict.fromkeys(range(len(rows))) if page.new is None else page.new
+        for index, mark in new.items():
+            rows[index] = row = row_of(index, rows[index])
+            if mark is not None:
+                self.rows[mark] = row
+        return rows
+
 
 ORDERS: Final = ("id", "created_on", "modified_on")
 """Fields with the highest value in a new record."""
@@ -34,10 +66,11 @@ class ListSnapshot:
 
     def add(self, page: Page[Any], rows: KeyedRows) -> None:
         """Add the rows of a page."""
-        for key, digest in rows:
-            if key in self.rows:
-                self.repeated.add(key)
-            self.rows[key] = digest
+        new = dict(rows)
+        self.repeated |= self.rows.keys() & new.keys()
+        if len(new) < len(rows):
+            self.repeated.update(key for key, n in Counter(key for key, _ in rows).items() if n > 1)
+        self.rows.update(new)
         self.received += len(page) + len(page.rejected)
 
     @property

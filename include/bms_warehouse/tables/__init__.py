@@ -21,7 +21,7 @@ from bms_warehouse.tables.invoices import (
     client_invoice_version,
     code_name,
 )
-from bms_warehouse.tables.mirror import MIRROR_TABLES
+from bms_warehouse.tables.mirror import MIRROR_TABLES, list_digest
 from bms_warehouse.tables.monitoring import alarm, contract, reconciliation, service_identity
 from bms_warehouse.tables.schema import METADATA, PRIVATE_METADATA
 from bms_warehouse.tables.step_runs import control_total, load_profile, quarantine, step_run
@@ -59,6 +59,7 @@ __all__ = [
     "creation_snapshot",
     "dropped_file",
     "employee",
+    "list_digest",
     "load_profile",
     "quarantine",
     "reconciliation",

@@ -18,6 +18,19 @@ from bms_warehouse.tables.schema import (
     field,
 )
 
+list_digest = Table(
+    "list_digest",
+    METADATA,
+    *columns("""
+        resource text key -- Mirrored resource.
+        id_entity bigint key -- Entity; 0 if the resource has one list.
+        digest bytes -- Digest of the rows, the code, and the fields that are left out.
+        rows bytes -- Of each row, the digest as received, the `_list_hash`, and the key.
+    """),
+    comment="Cache of the mirrors: a row of a list with these bytes is not decoded again. May be "
+    "emptied.",
+)
+
 
 @dataclass(frozen=True)
 class MirrorTables:

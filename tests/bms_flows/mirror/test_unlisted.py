@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from bms.client import Client
-from bms.responses import Page
+from bms.responses import FindRows, Page
 from bms_flows.mirror.resource import MirrorSource, RunOptions
 from bms_flows.mirror.resources import CONTACTS, source
 from bms_flows.mirror.run import TooManyRemovals
+from bms_flows.runtime.list_snapshot import KnownRows
 from bms_flows.runtime.settings import FlowSettings
 from tests.bms_flows.mirror.environment import KINDS, NEVER, Mirror
 from tests.support.sql import fetch
@@ -23,9 +24,11 @@ def archived(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     def without_archived(client: Client) -> MirrorSource:
         usual = source(client, CONTACTS)
 
-        async def rows(number: int, size: int) -> Page[Any]:
-            page = await usual.rows(number, size)
-            return replace(page, records=[row for row in page.records if row.id not in hidden])
+        async def rows(number: int, size: int, *, find: FindRows | None = None) -> Page[Any]:  # noqa: ARG001
+            page = await usual.rows(number, size, find=KnownRows().find)
+            return replace(
+                page, records=[row for row in page.records if row.id not in hidden], new=None
+            )
 
         return replace(usual, rows=rows)
 
@@ -89,9 +92,11 @@ def merged(monkeypatch: pytest.MonkeyPatch) -> dict[int, int]:
     def with_merged(client: Client) -> MirrorSource:
         usual = source(client, CONTACTS)
 
-        async def rows(number: int, size: int) -> Page[Any]:
-            page = await usual.rows(number, size)
-            return replace(page, records=[row for row in page.records if row.id not in into])
+        async def rows(number: int, size: int, *, find: FindRows | None = None) -> Page[Any]:  # noqa: ARG001
+            page = await usual.rows(number, size, find=KnownRows().find)
+            return replace(
+                page, records=[row for row in page.records if row.id not in into], new=None
+            )
 
         async def detail(key: int) -> Any:
             return await client.read_contact(into.get(key, key))

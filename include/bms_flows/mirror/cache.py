@@ -1,0 +1,75 @@
+"""Cache of compared rows: a row that a list shows with the same bytes as in an earlier run is not decoded again.
+
+An entry states what the bytes of a row mean: its key and, with its flags, its `_list_hash`. The digest of all entries
+covers what this depends on. So a lost, old or damaged cache costs time only: whether the mirror still
+has a row with this `_list_hash` is compared in each run.
+"""
+
+import hashlib
+from collections.abc import Collection, Mapping
+
+import msgspec
+from sqlalchemy import Connection, select
+from sqlalchemy.dialects.postgresql import insert
+
+from bms_flows.mirror.decisions import Flags
+from bms_flows.mirror.diff import RecalledRow
+from bms_flows.runtime.coverage import Key
+from bms_flows.runtime.digests import code_digest
+from bms_warehouse.tables import list_digest
+
+CODE = ("bms", "bms_flows.mirror", "bms_flows.runtime", "bms_warehouse")
+"""Packages that decide what a row means."""
+SIZE = 16
+"""Bytes of a digest."""
+Entries = tuple[bytes, bytes, list[Key], list[Flags], bytes]
+"""Digests of rows as received, their list hashes, keys, all flags, and which of these each row has."""
+
+
+def load(
+    connection: Connection, volatile: Collection[str], *, resource: str, id_entity: int
+) -> dict[bytes, RecalledRow]:
+    """Return the rows of the last run by the digest of their bytes; empty if the cache is unusable."""
+    columns = list_digest.c
+    mine = (columns.resource == resource) & (columns.id_entity == id_entity)
+    stored = connection.execute(select(columns.rows, columns.digest).where(mine)).one_or_none()
+    if stored is None or _digest(volatile, stored.rows) != stored.digest:
+        return {}
+    marks, hashes, keys, states, flags = msgspec.msgpack.decode(stored.rows, type=Entries)
+    starts = range(0, SIZE * len(keys), SIZE)
+    rows = zip(
+        keys,
+        [hashes[start : start + SIZE] for start in starts],
+        [states[each] for each in flags],
+        strict=True,
+    )
+    return dict(zip((marks[start : start + SIZE] for start in starts), rows, strict=True))
+
+
+def save(
+    connection: Connection,
+    volatile: Collection[str],
+    rows: Mapping[bytes, RecalledRow],
+    *,
+    resource: str,
+    id_entity: int,
+) -> None:
+    """Store the rows for the next run."""
+    keys, hashes, flags = zip(*rows.values(), strict=True)
+    states = [*dict.fromkeys(flags)]
+    which = bytes(map(states.index, flags))
+    content = msgspec.msgpack.encode((b"".join(rows), b"".join(hashes), keys, states, which))
+    new = {"digest": _digest(volatile, content), "rows": content}
+    statement = insert(list_digest).values(resource=resource, id_entity=id_entity, **new)
+    connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=["resource", "id_entity"],
+            set_=new,
+            where=list_digest.c.digest != new["digest"],
+        )
+    )
+
+
+def _digest(volatile: Collection[str], content: bytes) -> bytes:
+    context = code_digest(*CODE) + msgspec.json.encode(sorted(volatile))
+    return hashlib.sha256(context + content).digest()
