@@ -25,6 +25,8 @@ class MailServer:
         self.logins: list[tuple[str, str]] = []
         self.plain_text: list[bytes] = []
         """Lines received without TLS."""
+        self.refused = "refused@"
+        """Start of a recipient's address that it refuses."""
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -65,6 +67,8 @@ class MailServer:
                 case "QUIT":
                     writer.write(b"221 bye\r\n")
                     return
+                case "RCPT" if self.refused in argument:
+                    writer.write(b"550 unknown\r\n")
                 case _:
                     writer.write(b"250 ok\r\n")
 

@@ -59,8 +59,8 @@ def send_to(to: str, notice: Notice) -> None:
 
 
 def mail_report(settings: FlowSettings, notice: Notice, workbook: Mapping[str, bytes]) -> None:
-    """Mail the invoice report to `BMS_REPORT_TO`; raise `NotDelivered` or `ChannelError`."""
-    _mail(notice, settings.report_to, workbook)
+    """Mail the invoice report to `BMS_REPORT_TO`; raise `NotDelivered`."""
+    broadcast({MAIL_CONN_ID: lambda each: _mail(each, settings.report_to, workbook)})(notice)
 
 
 def send(notice: Notice, settings: FlowSettings, to: str = "") -> None:

@@ -12,6 +12,7 @@ from openpyxl import load_workbook
 from sqlalchemy import Engine, text
 
 from bms_flows.invoices.finance.moments import DayNotKnown
+from bms_flows.runtime.notice import NotDelivered
 from bms_provider.operators.flows.reports import BmsInvoiceReportOperator, BmsMailReportOperator
 from tests.bms_provider.conftest import Connect
 from tests.bms_provider.operators.flows.execution import done, task_of
@@ -104,6 +105,9 @@ def test_the_workbook_is_mailed_to_finance(
         extra = {"from_email": "bms@example.com", "disable_ssl": True, "disable_tls": True}
         connect("bms_mail", conn_type="smtp", host="127.0.0.1", port=server.port, extra=extra)
         done(BmsMailReportOperator, report=report)
+        monkeypatch.setenv("BMS_REPORT_TO", "refused@example.com")
+        with pytest.raises(NotDelivered, match=r"^bms_mail: SMTPRecipientsRefused$"):
+            done(BmsMailReportOperator, report=report)
     (mail,) = server.taken
     assert mail["To"] == "finance@example.com"
     assert mail["Subject"] == f"Rapport des factures au {report['day']}"
