@@ -2,6 +2,7 @@
 
 import html
 import json
+import logging
 import re
 import smtplib
 import ssl
@@ -16,6 +17,8 @@ from urllib.request import Request
 from bms_flows.runtime.notice import ChannelError, Notice, Send
 from bms_flows.runtime.opener import OPENER
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting
+
+log = logging.getLogger(__name__)
 
 TIMEOUT = 10
 """Timeout of a channel in seconds."""
@@ -115,7 +118,10 @@ class MailServer:
                 server.starttls(context=context)
             if self.user:
                 server.login(self.user, self.password)
-            server.send_message(message)
+            # Only a refusal of all recipients raises.
+            if refused := server.send_message(message):
+                text = "The mail server refused %d of the recipients: check their addresses"
+                log.warning(text, len(refused))
 
 
 def _mail_server(settings: FlowSettings) -> MailServer:

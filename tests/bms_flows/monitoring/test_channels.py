@@ -27,17 +27,18 @@ def test_a_webhook_receives_the_text() -> None:
     assert found.texts == [NOTICE.text]
 
 
-def test_a_mail_server_receives_title_and_lines() -> None:
+def test_a_mail_server_receives_title_and_lines(caplog: pytest.LogCaptureFixture) -> None:
     with mail_server() as server:
         settings = FlowSettings(
             notice_smtp=f"smtp://127.0.0.1:{server.port}?tls=off",
             notice_from="airflow@example.com",
-            notice_to="ops@example.com, hr@example.com",
+            notice_to="ops@example.com, refused@example.com",
         )
         broadcast(channels(settings))(NOTICE)
     (mail,) = server.taken
     assert mail["Subject"] == NOTICE.title
-    assert mail["To"] == "ops@example.com, hr@example.com"
+    assert mail["To"] == "ops@example.com, refused@example.com"
+    assert caplog.messages == ["The mail server refused 1 of the recipients: check their addresses"]
     body = mail.get_body(("plain",))
     assert body is not None
     assert body.get_content().splitlines() == list(NOTICE.lines)
