@@ -137,14 +137,19 @@ class Onboarding:
                 " clear the approval task to ask again"
             )
         approved, who = answer["approved"], answer["who"]
-        if approved is not None and answer.get("plan") != plan_id:
-            # A user cleared the planning task, but not the approval: nobody has seen this plan.
-            if proposed["ask"]:
-                log.warning(
-                    "drop %s: the answer is to another plan, so approval is requested again",
-                    drop_id,
-                )
-                return {**nothing, "ask": True}
+        # A user cleared the planning task, but not the approval: nobody has seen this plan.
+        other = approved is not None and answer.get("plan") != plan_id
+        users, void = self._answering(drop)
+        left = bool(approved and users) and answer.get("id") not in {None, *users}
+        if (other or left) and proposed["ask"]:
+            log.warning(
+                "drop %s: the answer is to another plan, or its user is no approver any more, so"
+                " approval is requested again",
+                drop_id,
+            )
+            question = {**proposed["question"], "users": users, "excluded": void}
+            return {**nothing, "ask": True, "question": question}
+        if other:
             approved = None if approved else False  # it needs no approval, but a rejection counts
         if approved is False:
             plans.refuse(plan_id, who)
@@ -314,9 +319,7 @@ class Onboarding:
         reasons = proposed.decision.reasons
         request = ApprovalRequest(drop.id, self.resource, plan.id, plan.counts, reasons)
         asked = approval_request.ask(request, self.settings)
-        users, void = self.settings.answering(
-            self.inbox.resource.inbox, (drop.submitted_by, self.run.user)
-        )
+        users, void = self._answering(drop)
         Plans(self.flow.warehouse, drop.id).exclude(plan.id, void)
         return {
             **manifest,
@@ -328,6 +331,11 @@ class Onboarding:
                 "excluded": void,
             },
         }
+
+    def _answering(self, drop: Drop) -> tuple[list[str], list[str]]:
+        """Return the users who may answer a request of a drop, and those whose answer is void."""
+        involved = (drop.submitted_by, self.run.user)
+        return self.settings.answering(self.inbox.resource.inbox, involved)
 
 
 def _figures(counted: Mapping[str, int]) -> str:

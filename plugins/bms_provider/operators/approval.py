@@ -35,7 +35,8 @@ class BmsApprovePlanOperator(HITLOperator):
         the DAG read them), ``options`` (the words for approve and reject), ``users`` (ids of those who may
         answer; empty: all who may edit the DAG) and ``excluded`` (users whose answer is void).
     :param response_timeout: time to answer; then the plan is rejected.
-    :return: to XCom: ``plan``, ``approved`` (None if no approval was required) and ``who``.
+    :return: to XCom: ``plan``, ``approved`` (None if no approval was required), ``who`` and,
+        of an answer, the user's ``id``.
     """
 
     template_fields = (*HITLOperator.template_fields, "proposal")
@@ -88,6 +89,7 @@ class BmsApprovePlanOperator(HITLOperator):
             "plan": asked["plan"],
             "approved": answer["chosen_options"] == self.options[:1],
             "who": user["name"] if user else NO_ANSWER,
+            "id": user["id"] if user else None,
         }
 
     def _ask_again(self, context: Context) -> Any:

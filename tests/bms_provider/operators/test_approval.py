@@ -114,7 +114,8 @@ def test_an_answer_belongs_to_the_plan_that_the_request_showed(
     resumed = BmsApprovePlanOperator(task_id="approve", proposal=given)
     arguments = {**asked.next_kwargs, "event": {**event, "responded_at": datetime.now(UTC)}}
     answer = resumed.resume_execution("execute_complete", arguments, asked.context)
-    assert answer == {"plan": "ab", "approved": who, "who": NO_ANSWER}
+    expected = {"plan": "ab", "approved": who, "who": NO_ANSWER, "id": None}
+    assert {"id": None, **answer} == expected
 
 
 def test_a_request_without_an_answer_in_time_is_a_rejection(

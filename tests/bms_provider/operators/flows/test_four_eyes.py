@@ -12,7 +12,7 @@ from sqlalchemy import Engine, text
 from bms_flows.monitoring import alarms, approvals
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_provider.operators.approval import BmsApprovePlanOperator
-from tests.bms_provider.operators.flows.execution import plan, task_of
+from tests.bms_provider.operators.flows.execution import enter, plan, task_of
 from tests.bms_provider.operators.flows.test_drops import connected  # noqa: F401 - a fixture
 
 TWO = '{"employees": ["marie", "paul"]}'
@@ -87,6 +87,23 @@ def test_the_answer_of_the_user_who_submitted_the_drop_is_void(
         answered = {**event, "responded_by_user": {"id": "paul", "name": "Paul"}}
         assert operator.execute_complete(context, answered)["approved"] is True
     assert [each["assigned_users"] for each in asked] == [[{"id": "paul", "name": "paul"}]] * 2
+
+
+@pytest.mark.usefixtures("connected")
+def test_the_answer_of_a_user_who_is_no_approver_any_more_is_void(
+    dropped: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request waits for days, in which an approver may leave."""
+    monkeypatch.setenv("BMS_APPROVAL", "always")
+    monkeypatch.setenv("BMS_APPROVERS", TWO)
+    with triggered(None, path=dropped):
+        proposed = plan("employee")
+        monkeypatch.setenv("BMS_APPROVERS", '{"employees": ["marie", "anne"]}')
+        answer = {"plan": proposed["plan"], "approved": True, "who": "Paul", "id": "paul"}
+        again = enter(proposed, answer)
+        assert (again["ask"], again["chunks"]) == (True, [])
+        assert again["question"]["users"] == ["marie", "anne"]
+        assert enter(again, {**answer, "who": "Anne", "id": "anne"})["chunks"]
 
 
 @pytest.mark.usefixtures("connected")
