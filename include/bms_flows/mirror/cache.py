@@ -6,7 +6,7 @@ has a row with this `_list_hash` is compared in each run.
 """
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable
 
 import msgspec
 from sqlalchemy import Connection, select
@@ -49,16 +49,21 @@ def load(
 def save(
     connection: Connection,
     volatile: Collection[str],
-    rows: Mapping[bytes, RecalledRow],
+    rows: Iterable[tuple[bytes, RecalledRow]],
     *,
     resource: str,
     id_entity: int,
 ) -> None:
     """Store the rows for the next run."""
-    keys, hashes, flags = zip(*rows.values(), strict=True)
-    states = [*dict.fromkeys(flags)]
-    which = bytes(map(states.index, flags))
-    content = msgspec.msgpack.encode((b"".join(rows), b"".join(hashes), keys, states, which))
+    marks, hashes, which = bytearray(), bytearray(), bytearray()
+    keys: list[Key] = []
+    states: dict[Flags, int] = {}
+    for mark, (key, digest, flags) in rows:
+        marks += mark
+        hashes += digest
+        keys.append(key)
+        which.append(states.setdefault(flags, len(states)))
+    content = msgspec.msgpack.encode((marks, hashes, keys, [*states], which))
     new = {"digest": _digest(volatile, content), "rows": content}
     statement = insert(list_digest).values(resource=resource, id_entity=id_entity, **new)
     connection.execute(

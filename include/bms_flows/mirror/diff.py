@@ -1,6 +1,6 @@
 """Diff of the lists against the mirror: new and changed rows are staged, responses stored."""
 
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
@@ -128,14 +128,11 @@ class ListDiff:
             ):
                 self.compared.rows[mark] = (key, digest)
 
-    def latest(self) -> dict[bytes, RecalledRow]:
-        """Return the compared rows in their latest state, for the next run to recall."""
-        rows = self.compared.rows.items()
-        return {
-            mark: (key, digest, self._flags(key))
-            for mark, (key, digest) in rows
-            if self._digests.get(key) == digest and key not in self.corrected
-        }
+    def latest(self) -> Iterator[tuple[bytes, RecalledRow]]:
+        """Yield the compared rows in their latest state, for the next run to recall."""
+        for mark, (key, digest) in self.compared.rows.items():
+            if self._digests.get(key) == digest and key not in self.corrected:
+                yield mark, (key, digest, self._flags(key))
 
     def _flags(self, key: Key) -> Flags:
         return tuple([self.flags[name](key) for name in self.resource.flags])

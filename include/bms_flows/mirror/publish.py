@@ -115,8 +115,9 @@ def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) 
         outcome.details = _held_details(outcome)
     else:
         outcome.counts = _publish_rows(connection, outcome, at)
-        if outcome.whole and (rows := outcome.diff.latest()):
-            cache.save(connection, outcome.diff.volatile, rows, **outcome.of_list)
+        diff = outcome.diff
+        if outcome.whole and diff.compared.rows:
+            cache.save(connection, diff.volatile, diff.latest(), **outcome.of_list)
         profiles.save(
             connection,
             outcome.step_run_id,

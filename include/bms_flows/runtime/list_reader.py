@@ -134,6 +134,8 @@ class ListReader:
             self.abandoned += self.calls - before
             self.passes.pop()
             raise
+        if len(self.passes) > 1 and self.passes[-1].rows == self.passes[-2].rows:
+            self.passes[-1].rows = self.passes[-2].rows  # once in memory
         if len(self.passes) <= 2:  # noqa: PLR2004 - the budget is for two passes
             self.longest_pass = max(self.longest_pass, self.calls - before)
 
