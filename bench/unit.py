@@ -9,6 +9,7 @@ entity's invoices, `audit` an audit of its invoices and of the lists, `lists` on
 
 import asyncio
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from datetime import date, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 from upath import UPath
 
 from bench.peers.task import CREDENTIALS, Task, given, timed
@@ -39,7 +41,26 @@ from bms_warehouse import database
 
 TODAY = date(2026, 4, 1)
 WORKS = ("invoices", "contacts", "night", "audit", "lists", "board")
+EARLIER = "earlier"
+"""Variant that loads invoices as they were before one in `EDITED_ONE_IN` was edited."""
+EDITED_ONE_IN = 20
 COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "missing")
+
+
+class EarlierClient(Client):
+    """Client of a service before invoices were edited."""
+
+    async def client_invoices(self, read: Callable[[bytes], Any], **asked: Any) -> Any:
+        """Return the decoded response, in which some clients have another name."""
+
+        async def read_earlier(body: bytes) -> Any:
+            rows = msgspec.json.decode(body, type=list[msgspec.Raw])
+            for n in range(0, len(rows), EDITED_ONE_IN):
+                earlier = re.sub(rb'("client_name"\s*:\s*")', rb"\1S", bytes(rows[n]))
+                rows[n] = msgspec.Raw(earlier)
+            return await read(b"[%b]" % b",".join(rows))
+
+        return await super().client_invoices(read_earlier, **asked)
 
 
 class Work:
@@ -55,7 +76,8 @@ class Work:
             **CREDENTIALS,
         )
         settings = FlowSettings(window_days=task.window, mirror_details=1, mirror_rotation=10**9)
-        self.client = Client(service, counters=self.counters)
+        client = EarlierClient if task.variant == EARLIER else Client
+        self.client = client(service, counters=self.counters)
         self.flow = FlowContext(database.connect(task.database), UPath(task.folder), settings)
 
     def __call__(self) -> dict[str, Any]:

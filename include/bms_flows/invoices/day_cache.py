@@ -1,8 +1,8 @@
-"""Cache of decoded days: a day with the same rows is not decoded again.
+"""Cache of decoded rows: a row that is listed again with the same content is not decoded again.
 
-The digest of a day covers its undecoded rows, all that their decoding depends on, and what they add to a
-load. So a lost, old or damaged entry costs time only. Whether the warehouse has the same rows is
-compared in each load.
+The digest of a day's entry covers the digests of the undecoded rows, all that their decoding depends on, and
+what they add to a load. So a lost, old or damaged entry costs time only. Whether the warehouse has the
+same rows is compared in each load.
 """
 
 import hashlib
@@ -22,8 +22,9 @@ from sqlalchemy.dialects.postgresql import insert
 
 from bms.dates import parse_date
 from bms.decoding import UNREADABLE
-from bms_flows.invoices.decode import KnownResponse, Response, ResponseReader, split
-from bms_flows.invoices.dedup import IdArray
+from bms_flows.invoices.decode import KnownDay, KnownResponse, Response, ResponseReader, split
+from bms_flows.invoices.dedup import INT64_LIMIT
+from bms_flows.invoices.known_rows import ROW, KnownRows, by_id, packed_rows
 from bms_flows.invoices.rows import Reading
 from bms_flows.invoices.totals import DayFacts
 from bms_flows.runtime.digests import content_digest
@@ -33,6 +34,8 @@ from bms_warehouse.tables import client_invoice_digest
 CODE = ("bms", "bms_flows.invoices", "bms_flows.runtime", "bms_warehouse.tables")
 """Packages that decide what a response's rows mean."""
 JSON = msgspec.json.Encoder(order="sorted")
+PARTLY = 2
+"""A response is decoded whole if more than one row in this many differs."""
 
 
 @dataclass
@@ -40,82 +43,117 @@ class DayCache:
     """The entries of an entity, and the days that a load read."""
 
     reading: Reading
-    known: Mapping[date, tuple[bytes, bytes]] = field(default_factory=dict)
-    """Digest of each cached day, and what its rows add to a load, as JSON."""
+    known: Mapping[date, tuple[bytes, bytes, bytes]] = field(default_factory=dict)
+    """Digest of each cached day, what its rows add to a load, as JSON, and the digests of its rows."""
 
     def __post_init__(self) -> None:
         self._reader = ResponseReader()
         self._context = hashlib.sha256(code_digest() + JSON.encode(self.reading))
-        self._contents: dict[date, tuple[int, bytes]] = {}
+        self._received: dict[date, tuple[str, bytes]] = {}
         self._read: list[dict[str, object]] = []
 
     def load(self, connection: Connection, days: Collection[date]) -> None:
         """Read the entries of `days`."""
         entry = client_invoice_digest.c
         mine = (entry.id_entity == self.reading.id_entity) & entry.day.in_(days)
-        found = connection.execute(select(entry.day, entry.digest, entry.facts).where(mine))
-        self.known = {each.day: (each.digest, JSON.encode(each.facts)) for each in found}
+        found = connection.execute(select(client_invoice_digest).where(mine))
+        self.known = {
+            each.day: (each.digest, JSON.encode(each.facts), each.row_digests) for each in found
+        }
 
     def read(self, window: Window, body: bytes) -> Response:
-        """Return a response, not decoded if each of its days is cached; raise `MalformedResponse`."""
+        """Return a response, without rows that are cached if each day is; raise `MalformedResponse`."""
         try:
             raws, numbers = split(body, self.reading.range_date)
         except UNREADABLE:
             return self._reader.read(body)
-        contents = self._contents_of(window, raws, numbers)
-        self._contents |= contents
-        days = {day: self._facts(day, content) for day, (_, content) in contents.items()}
-        known = {day: each for day, each in days.items() if each is not None}
-        if known and len(known) == window.days:
-            return KnownResponse(body, known)
-        return self._reader.read(body, raws)
+        days: dict[date, KnownDay] = {}
+        differing: list[int] = []
+        for day, positions in self._positions(window, numbers).items():
+            rows = [raws[each] for each in positions]
+            content, facts = hashlib.sha256(b"\n".join(rows)).hexdigest(), self._facts(day)
+            if facts is not None and facts.content == content:
+                days[day] = KnownDay(facts)
+                continue
+            digests = [
+                numbers[each].id_invoice.to_bytes(8, signed=True)
+                + hashlib.sha256(raw).digest()[:16]
+                for each, raw in zip(positions, rows, strict=True)
+            ]
+            self._received[day] = content, b"".join(digests)
+            if facts is not None:
+                known = {*np.frombuffer(self.known[day][2], "V24").tolist()}
+                changed = zip(positions, digests, strict=True)
+                differing += [each for each, digest in changed if digest not in known]
+                gone = np.frombuffer(b"".join(known.difference(digests)), ROW)["id"]
+                days[day] = KnownDay(facts, gone.astype(np.int64))
+        if len(days) < window.days or PARTLY * len(differing) > len(raws):
+            return self._reader.read(body, raws)
+        if all(each.gone is None for each in days.values()):
+            return KnownResponse(body, days)
+        listed = {
+            key for each in days.values() if each.gone is not None for key in each.gone.tolist()
+        }
+        new = any(numbers[each].id_invoice not in listed for each in differing)
+        return KnownResponse(body, days, [raws[each] for each in sorted(differing)], new)
 
-    def add(self, window: Window, facts: Mapping[date, DayFacts], rows: pa.Table) -> None:
-        """Keep the days of a decoded response whose rows are all valid and in the window, for `save`."""
-        packed, first = _packed(rows), 0
+    def add(
+        self, window: Window, facts: Mapping[date, DayFacts], rows: pa.Table, known: KnownRows
+    ) -> None:
+        """Keep the days of a response whose rows are all valid and in the window, for `save`.
+
+        `rows` are the decoded rows, `known` the others.
+        """
+        decoded, days = packed_rows(rows), rows.column("_counted_day").to_numpy()
         for day in window:
-            count, content = self._contents.get(day, (-1, b""))
+            content, digests = self._received.pop(day, ("", b""))
             of_day = facts.get(day, DayFacts())
-            of_day.stored = content_digest(packed[first : first + of_day.rows].tobytes()).hex()
-            first += of_day.rows
-            if count == of_day.rows:
-                json = JSON.encode(of_day)
-                self._read.append(
-                    {
-                        "id_entity": self.reading.id_entity,
-                        "day": day,
-                        "digest": hashlib.sha256(content + json).digest(),
-                        "facts": msgspec.json.decode(json),
-                    }
-                )
+            if not content or len(digests) != of_day.rows * ROW.itemsize:
+                continue
+            kept = known.stored.get(day, decoded[:0]).tobytes()
+            stored = by_id(kept + decoded[days == day].tobytes())
+            of_day.content, of_day.stored = content, content_digest(stored.tobytes()).hex()
+            json = JSON.encode(of_day)
+            self._read.append(
+                {
+                    "id_entity": self.reading.id_entity,
+                    "day": day,
+                    "digest": self._digest(day, json, digests),
+                    "facts": msgspec.json.decode(json),
+                    "row_digests": digests,
+                }
+            )
 
     def save(self, connection: Connection) -> None:
-        """Store the decoded days."""
+        """Store the days that differed from their entry."""
         if self._read:
             statement = insert(client_invoice_digest)
-            new = {name: statement.excluded[name] for name in ("digest", "facts")}
+            new = {name: statement.excluded[name] for name in ("digest", "facts", "row_digests")}
             key = ["id_entity", "day"]
             connection.execute(
                 statement.on_conflict_do_update(index_elements=key, set_=new), self._read
             )
 
-    def _contents_of(
-        self, window: Window, raws: list[msgspec.Raw], numbers: list[Any]
-    ) -> dict[date, tuple[int, bytes]]:
-        """Return number and digest of each day's rows; nothing if a row has no day of the window."""
+    def _positions(self, window: Window, numbers: list[Any]) -> dict[date, list[int]]:
+        """Return the rows of each day, by id; nothing if a row has no day of the window or repeats an id."""
         days: dict[str | None, date | None] = {}
-        by_day: dict[date | None, list[msgspec.Raw]] = {day: [] for day in window}
-        # The service may list the same rows in another order.
-        for row, raw in sorted(
-            zip(numbers, raws, strict=True), key=lambda each: each[0].id_invoice
+        by_day: dict[date, list[int]] = {day: [] for day in window}
+        ids = [row.id_invoice for row in numbers]
+        if len({*ids}) < len(ids) or any(
+            not -INT64_LIMIT <= each < INT64_LIMIT
+            for each in (min(ids, default=0), max(ids, default=0))
         ):
-            text = getattr(row, self.reading.range_date)
+            return {}
+        # The service may list the same rows in another order.
+        for position in sorted(range(len(ids)), key=ids.__getitem__):
+            text = getattr(numbers[position], self.reading.range_date)
             if text not in days:
                 days[text] = self._day(text)
-                if days[text] not in by_day:
-                    return {}
-            by_day[days[text]].append(raw)
-        return {day: (len(rows), self._digest(rows)) for day, rows in by_day.items() if day}
+            day = days[text]
+            if day not in by_day:
+                return {}
+            by_day[day].append(position)
+        return by_day
 
     def _day(self, text: str | None) -> date | None:
         try:
@@ -123,30 +161,17 @@ class DayCache:
         except ValueError:
             return None
 
-    def _digest(self, raws: list[msgspec.Raw]) -> bytes:
-        digest = self._context.copy()
-        digest.update(b"\n".join(raws))
-        return digest.digest()
-
-    def _facts(self, day: date, content: bytes) -> DayFacts | None:
-        digest, json = self.known.get(day, (b"", b""))
-        if hashlib.sha256(content + json).digest() != digest:
+    def _facts(self, day: date) -> DayFacts | None:
+        digest, json, digests = self.known.get(day, (b"", b"", b""))
+        if self._digest(day, json, digests) != digest:
             return None
         return msgspec.json.decode(json, type=DayFacts)
 
-
-def _packed(rows: pa.Table) -> "np.ndarray[tuple[int, int], np.dtype[np.uint8]]":
-    """Return the bytes of each row as `stored_rows` does, in the order of day and id."""
-    rows = rows.select(["_counted_day", "id_invoice", "_row_hash"])
-    rows = rows.sort_by([("_counted_day", "ascending"), ("id_invoice", "ascending")])
-    ids = rows.column("id_invoice").to_numpy().astype(">i8").view(np.uint8).reshape(-1, 8)
-    hashes = b"".join(rows.column("_row_hash").to_pylist())
-    return np.hstack([ids, np.frombuffer(hashes, np.uint8).reshape(-1, 16)])
-
-
-def ids_of(packed: bytes) -> IdArray:
-    """Return the ids of `stored_rows`."""
-    return np.frombuffer(packed, [("id", ">i8"), ("hash", "V16")])["id"].astype(np.int64)
+    def _digest(self, day: date, json: bytes, digests: bytes) -> bytes:
+        digest = self._context.copy()
+        for each in (day.isoformat().encode(), json, digests):
+            digest.update(each)
+        return digest.digest()
 
 
 @cache

@@ -20,10 +20,14 @@ from bms.endpoints import BY_NAME
 from bms.records import ClientInvoice, described
 from bms.records.declaration import labels
 from bms.responses import Rows
+from bms_flows.invoices.dedup import IdArray
 from bms_flows.invoices.totals import DayFacts
 from bms_flows.runtime.columns import MONEY_DIGITS, MONEY_SCALE
 
 OUTLINE = msgspec.json.Decoder(list[msgspec.Raw])
+REFERENCES = msgspec.json.Decoder(
+    list[msgspec.defstruct("Reference", [("id_invoice", int), ("reference_number", Any, None)])]  # type: ignore[misc]
+)
 KINDS = {
     "integer": pa.int64(),
     "boolean": pa.bool_(),
@@ -50,11 +54,40 @@ class ColumnarResponse:
 
 
 @dataclass(frozen=True)
+class KnownDay:
+    """A day of which an earlier load decoded rows."""
+
+    facts: DayFacts
+    """What the rows of the earlier load added to it."""
+    gone: IdArray | None = None
+    """Rows that are no longer listed, or that are listed with other content; None if all rows are equal."""
+
+
+@dataclass(frozen=True)
 class KnownResponse:
-    """A response, not decoded, whose rows an earlier load decoded; `days` has every day of its window."""
+    """A response of which an earlier load decoded rows; `days` has every day of its window."""
 
     body: bytes = field(repr=False)
-    days: Mapping[date, DayFacts]
+    days: Mapping[date, KnownDay]
+    others: Sequence[msgspec.Raw] | None = None
+    """The rows to decode; None if all days are equal."""
+    new: bool = False
+    """Whether one of these rows was not listed on these days."""
+
+    def references(self, ids: IdArray) -> list[str | None]:
+        """Return the reference numbers of the rows that are not decoded."""
+        known = {*ids.tolist()}
+        return [
+            row.reference_number for row in REFERENCES.decode(self.body) if row.id_invoice in known
+        ]
+
+
+def joined(responses: Sequence[KnownResponse]) -> KnownResponse:
+    """Return several responses as one, without body."""
+    equal = all(each.others is None for each in responses)
+    others = [row for each in responses for row in each.others or ()]
+    days = {day: of_day for each in responses for day, of_day in each.days.items()}
+    return KnownResponse(b"", days, None if equal else others)
 
 
 Response = ColumnarResponse | KnownResponse | Rows[ClientInvoice]
@@ -75,6 +108,10 @@ class ResponseReader:
         """
         rows = read_columns(body, raws)
         return self.records(body) if rows is None else ColumnarResponse(rows, body)
+
+    def rows(self, raws: Sequence[msgspec.Raw]) -> ColumnarResponse | Rows[ClientInvoice]:
+        """Return rows of a response."""
+        return self.read(b"[%b]" % b",".join(raws), raws)
 
     def records(self, body: bytes) -> Rows[ClientInvoice]:
         """Return the response as records, with the deviations of each."""

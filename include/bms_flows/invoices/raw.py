@@ -109,7 +109,8 @@ def reload(
         later=later,
     )
     for window, response in stored.read(REQUESTED):
-        loader.add(transform.add(window, response))
+        for rows in transform.add(window, response):
+            loader.add(rows)
         renew()
     for _, response in stored.read(MOVED):
         loader.add(transform.add_moved(response))

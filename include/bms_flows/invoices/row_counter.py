@@ -1,7 +1,7 @@
 """Counts of the rows of an invoice load, from the columns in memory."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import date
 
@@ -49,17 +49,12 @@ class FieldCounts:
 
 def day_facts(rows: pa.Table) -> dict[date, DayFacts]:
     """Return what the rows of each `_counted_day` add to totals, counts and code names."""
-    facts = facts_by_day(rows)
-    empty = [name for name in FIELDS if rows.column(name).null_count]
-    counts = [(name, "count", pc.CountOptions("only_null")) for name in empty]
-    for group in rows.group_by("_counted_day", use_threads=False).aggregate(counts).to_pylist():
-        counted = {name: group[f"{name}_count"] for name in empty}
-        facts[group["_counted_day"]].empty = {name: n for name, n in counted.items() if n}
+    facts = facts_by_day(rows, OPTIONAL)
     for name, code in CODE_NAMES.items():
-        labels = rows.group_by(["_counted_day", code, name], use_threads=False).aggregate([])
+        groups = rows.group_by(["_counted_day", code, name], use_threads=False)
+        labels = groups.aggregate([("id_invoice", "count")])
         for day, *label in zip(*labels.to_pydict().values(), strict=True):
-            if None not in label:
-                facts[day].names.append((code, *label))
+            facts[day].names.append((name, *label))
     return facts
 
 
@@ -96,6 +91,8 @@ class RowCounter:
             self.rows += each.rows
             self.unpaid += each.unpaid
             self.counts.missing.update(each.empty)
+            for name, _, label, rows in each.names:
+                self.counts.missing[name] += rows if label is None else 0
         self.sample += np.sort(ids)[:: max(1, len(ids) // SAMPLE_ROWS)].tolist()
 
     def add(
@@ -105,15 +102,22 @@ class RowCounter:
         differing: pa.Table,
         new: pa.Array,
         records: Rows[ClientInvoice] | None,
+        references: Sequence[str | None] = (),
     ) -> None:
         """Add the rows of a decoded response: all rows, differing rows, and which of these are new.
 
-        `records` is None if every value is as the interface describes.
+        `records` is None if every value is as the interface describes. `references` are those of
+        rows that were not decoded.
         """
         self._add_outside(window, rows)
         if new.true_count:
+            read = pa.chunked_array(
+                [*rows.column("reference_number").chunks, pa.array(references, pa.string())]
+            )
             self._add_new(
-                window, rows, differing if new.false_count == 0 else differing.filter(new)
+                window,
+                read.drop_null(),
+                differing if new.false_count == 0 else differing.filter(new),
             )
         if records is None:
             return
@@ -134,7 +138,7 @@ class RowCounter:
             share = Share(found, rows.num_rows)
             self.elsewhere.append(Part(share, frozenset(window), f" in the response for {window}"))
 
-    def _add_new(self, window: Window, rows: pa.Table, new: pa.Table) -> None:
+    def _add_new(self, window: Window, references: pa.ChunkedArray, new: pa.Table) -> None:
         days = new.column("_counted_day")
         for measure, part in zip(NEW_EMPTY, self._by_age(days), strict=True):
             found = new.num_rows if (every := pc.all(part).as_py()) else pc.sum(part).as_py() or 0
@@ -151,7 +155,6 @@ class RowCounter:
         amounts = new.column("total_incl_vat").cast(pa.float64())
         self.negative += pc.sum(pc.less(amounts, 0)).as_py() or 0
         self._add_levels(new.column("currency"), amounts)
-        references = rows.column("reference_number").drop_null()
         repeated = len(references) - pc.count_distinct(references).as_py()
         part_days = frozenset(pc.unique(days).to_pylist())
         share = Share(repeated, len(references))

@@ -103,6 +103,10 @@ class RowReader:
         table = self._completed(framed.rows, pa.array(extra, pa.string()))
         return ResponseRows(table, framed.kept, invalid, records)
 
+    def rows(self, raws: Sequence[msgspec.Raw]) -> Response:
+        """Return rows of a response, for `read`."""
+        return self._reader.rows(raws)
+
     def as_json(self, answer: Response, read: ResponseRows, rows: Sequence[int]) -> list[bytes]:
         """Return rows of the table as JSON; equal values give equal bytes."""
         records = read.records or self._records(answer)

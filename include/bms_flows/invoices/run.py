@@ -107,12 +107,15 @@ class Extraction:
         raw = self.publication.landing.raw
         with BackgroundWriter() as files, BackgroundWriter(waiting=1) as tables:
             async for window, response in responses:
-                differing = await asyncio.to_thread(transform.add, window, response)
+                ready = await asyncio.to_thread(transform.add, window, response)
                 path = raw / raw_file_name(self.unit.id_entity, window)
                 await files.put(save_raw, path, response.body)
-                await tables.put(loader.add, differing)
+                for rows in ready:
+                    await tables.put(loader.add, rows)
                 self.publication.renew()
                 self.progress.add(window, transform.counts)
+            for rows in await asyncio.to_thread(transform.flush):
+                await tables.put(loader.add, rows)
             await files.done()
             await tables.done()
 

@@ -1,7 +1,8 @@
 """Control totals of a load: exact sums by currency, and counts by day."""
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -10,15 +11,18 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bms_flows.runtime.step_log import AMOUNTS, CurrencyTotal
+from bms_flows.runtime.step_log import AMOUNTS, CurrencyTotal, subtract_totals
 from bms_flows.runtime.windows import Window
 
 CENT = Decimal("0.01")
+COUNTS = ("rows", "unpaid", "invoices", "open_invoices")
 
 
 class DayFacts(msgspec.Struct):
     """What the rows that count under a day add to the totals and the checks of a load."""
 
+    content: str = ""
+    """Digest of the rows as received."""
     stored: str = ""
     """Digest of the rows' ids and row hashes."""
     rows: int = 0
@@ -29,9 +33,44 @@ class DayFacts(msgspec.Struct):
     amounts: dict[str, CurrencyTotal] = {}
     """Sums by currency."""
     empty: dict[str, int] = {}
-    """Rows without a value, by field."""
-    names: list[tuple[str, str, str]] = []
-    """Field, code and name, in the requested language."""
+    """Rows without a value, by field; without the names of codes."""
+    names: list[tuple[str, str | None, str | None, int]] = []
+    """Rows by the field of a name, code and name, in the requested language."""
+
+    def plus(self, more: "DayFacts") -> "DayFacts":
+        """Return the facts of both."""
+        amounts = deepcopy(self.amounts)
+        for currency, total in more.amounts.items():
+            amounts.setdefault(currency, CurrencyTotal()).add(total.invoices, total.amounts)
+        names: Counter[tuple[str, str | None, str | None]] = Counter()
+        for name, code, label, rows in (*self.names, *more.names):
+            names[name, code, label] += rows
+        return DayFacts(
+            **{name: getattr(self, name) + getattr(more, name) for name in COUNTS},
+            amounts=amounts,
+            empty=Counter(self.empty) + Counter(more.empty),
+            names=[(*label, rows) for label, rows in names.items()],
+        )
+
+    def less(self, some: "DayFacts") -> "DayFacts | None":
+        """Return the facts without those of some of the rows, as the warehouse shows these.
+
+        The warehouse may show other names than were read. Returns None if the names matter, because a
+        code of the rows has several.
+        """
+        rows_of: Counter[tuple[str, str | None]] = Counter()
+        for name, code, _, rows in some.names:
+            rows_of[name, code] += rows
+        names_of = Counter((name, code) for name, code, _, _ in self.names)
+        if any(names_of[label] > 1 for label in rows_of):
+            return None
+        left = [(name, code, label, n - rows_of[name, code]) for name, code, label, n in self.names]
+        return DayFacts(
+            **{name: getattr(self, name) - getattr(some, name) for name in COUNTS},
+            amounts=subtract_totals(self.amounts, some.amounts),
+            empty=Counter(self.empty) - Counter(some.empty),
+            names=[each for each in left if each[-1]],
+        )
 
 
 @dataclass
@@ -71,8 +110,8 @@ class ControlTotals:
                 self.days[day].open_invoices += each.open_invoices
 
 
-def facts_by_day(rows: pa.Table) -> dict[date, DayFacts]:
-    """Return what the rows of each `_counted_day` add to the control totals."""
+def facts_by_day(rows: pa.Table, optional: Sequence[str] = ()) -> dict[date, DayFacts]:
+    """Return what the rows of each `_counted_day` add to the totals, and their empty `optional` fields."""
     listed = pc.equal(rows.column("_day"), rows.column("_counted_day")).fill_null(False)
     flags = {
         "invoices": listed,
@@ -80,17 +119,20 @@ def facts_by_day(rows: pa.Table) -> dict[date, DayFacts]:
         "unpaid": pc.not_equal(rows.column("total_due"), 0),
     }
     amounts = ["_counted_day", "currency", "id_invoice", *AMOUNTS]
-    columns = {name: rows.column(name) for name in amounts} | flags
+    empty = [name for name in optional if rows.column(name).null_count]
+    columns = {name: rows.column(name) for name in (*amounts, *empty)} | flags
     sums = [(name, "sum") for name in (*flags, *AMOUNTS)]
+    nulls = [(name, "count", pc.CountOptions("only_null")) for name in empty]
     groups = pa.table(columns).group_by(["_counted_day", "currency"], use_threads=False)
     facts: dict[date, DayFacts] = defaultdict(DayFacts)
-    for group in groups.aggregate([("id_invoice", "count"), *sums]).to_pylist():
+    for group in groups.aggregate([("id_invoice", "count"), *sums, *nulls]).to_pylist():
         of_day, count = facts[group["_counted_day"]], group["id_invoice_count"]
         of_day.rows += count
         for name in flags:
             setattr(of_day, name, getattr(of_day, name) + (group[f"{name}_sum"] or 0))
         total = of_day.amounts.setdefault(group["currency"] or "", CurrencyTotal())
         total.add(count, {amount: group[f"{amount}_sum"] for amount in AMOUNTS})
+        of_day.empty = Counter(of_day.empty) + Counter({n: group[f"{n}_count"] for n in empty})
     return facts
 
 

@@ -6,13 +6,15 @@ from datetime import date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy.engine import Connection
 
-from bms_flows.invoices.day_cache import DayCache, ids_of
-from bms_flows.invoices.decode import KnownResponse, Response
+from bms_flows.invoices.day_cache import DayCache
+from bms_flows.invoices.decode import CODE_NAMES, KnownResponse, Response, joined
 from bms_flows.invoices.dedup import DedupIndex, IdArray, duplicate_rows
+from bms_flows.invoices.known_rows import KnownRows, known_rows
 from bms_flows.invoices.row_counter import RowCounter, day_facts
 from bms_flows.invoices.rows import InvalidRecord, Reading, ResponseRows, RowReader
 from bms_flows.invoices.totals import (
@@ -22,15 +24,17 @@ from bms_flows.invoices.totals import (
     amounts_differ,
     facts_by_day,
 )
-from bms_flows.runtime.digests import content_digest
 from bms_flows.runtime.profile import Part, Share
 from bms_flows.runtime.quarantine import COPY, InvalidRow
 from bms_flows.runtime.step_log import RowCounts
-from bms_flows.runtime.windows import Window
+from bms_flows.runtime.windows import DAY, Window
 from bms_warehouse import loads
-from bms_warehouse.queries.invoices import changed_since, stored_rows
+from bms_warehouse.queries.invoices import changed_since
 from bms_warehouse.tables import client_invoice
 
+BATCH_BYTES = 8_000_000
+"""Responses that are transformed together; each costs milliseconds beyond its rows."""
+NOTHING = loads.CopyBuffer((), 0, b"")
 _IDENTITY = ("id_invoice", "_day", "_row_hash")
 
 
@@ -77,6 +81,7 @@ class Transform:
     """Ids of the valid rows."""
     invalid_ids: set[int] = field(default_factory=set)
     """Ids of the invalid rows."""
+    _waiting: list[tuple[Window, KnownResponse]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.id_entity = self.reading.id_entity
@@ -85,49 +90,117 @@ class Transform:
         """The day in the service's zone when reading began."""
         self.rows = RowCounter(self.today, self.reading.volatile)
 
-    def add(self, window: Window, response: Response) -> loads.CopyBuffer:
-        """Transform one window's response; return its new and changed rows."""
-        if isinstance(response, KnownResponse) and self._add_known(window, response.days):
-            return loads.CopyBuffer((), 0, b"")
-        read = self._reader.read(response)
-        self.counts.rows_read += read.table.num_rows + len(read.invalid)
-        for record in read.invalid:
-            self._quarantine(record, window)
-        rows = self._deduplicated(response, read, window)
-        rows = rows.append_column("_counted_day", counted_days(rows.column("_day"), window))
-        rows = self._without_excluded_days(rows)
-        facts = day_facts(rows)
-        self._add_days(window, facts, rows.column("id_invoice").to_numpy())
-        if self.cache and self._is_plain(read, rows):
-            self.cache.add(window, facts, rows)
-        differs, new = self._compare(rows, window)
-        differing, new = _where(differs, rows), _where(differs, new)
-        days = differing["_counted_day"].filter(amounts_differ(differing))
-        self.amounts_differ += days.to_pylist()
-        self.rows.add(window, rows, differing, new, read.records)
-        return loads.copy_buffer(differing.drop_columns("_counted_day"), new=pc.all(new).as_py())
+    def add(self, window: Window, response: Response) -> list[loads.CopyBuffer]:
+        """Transform one window's response; return new and changed rows, also those of waiting responses.
 
-    def _add_known(self, window: Window, days: Mapping[date, DayFacts]) -> bool:
-        """Add a response that was not decoded, if the warehouse has exactly its rows."""
-        stored = stored_rows(self.committed, self.id_entity, window.start, window.end)
-        if any(
-            content_digest(stored.get(day, b"")).hex() != each.stored for day, each in days.items()
-        ):
-            return False
-        ids = ids_of(b"".join(stored.values()))
-        if self.index.known(ids):
-            return False
+        Responses without new rows wait until they are `BATCH_BYTES`, and are transformed together.
+        """
+        waits = isinstance(response, KnownResponse) and not response.new
+        joins = waits and (not self._waiting or self._waiting[-1][0].end + DAY == window.start)
+        ready = [NOTHING] if joins else self.flush()
+        if isinstance(response, KnownResponse) and waits:
+            self._waiting.append((window, response))
+            if sum(len(each.body) for _, each in self._waiting) >= BATCH_BYTES:
+                ready += self.flush()
+            return ready
+        return [*ready, self._add([window], *self._known(window, response), response)]
+
+    def flush(self) -> list[loads.CopyBuffer]:
+        """Transform the responses that wait; return their changed rows."""
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return []
+        windows, responses = zip(*waiting, strict=True)
+        whole, together = Window(windows[0].start, windows[-1].end), joined(responses)
+        known, others = self._known(whole, together)
+        if others is not together:
+            return [self._add(windows, known, others, together)]
+        return [
+            self._add([window], *self._known(window, response), response)
+            for window, response in waiting
+        ]
+
+    def _add(
+        self,
+        windows: Sequence[Window],
+        known: KnownRows,
+        others: Response | None,
+        response: Response,
+    ) -> loads.CopyBuffer:
+        """Add rows of windows; return the new and changed rows.
+
+        `known` are the rows that need no decoding, `others` the others, None if all days are equal. All
+        rows of several windows are in them.
+        """
+        whole = Window(windows[0].start, windows[-1].end)
+        ids = known.ids_of(whole)
         self.index.add(ids)
-        self._add_days(window, days, ids)
         self.counts.rows_read += len(ids)
         self.counts.unchanged += len(ids)
-        self.windows.append(WindowComparison(window, len(ids), set(), 0))
-        return True
+        if others is None:
+            for window in windows:
+                self._add_window(window, known, known.facts, np.array([], np.int64), 0)
+            return NOTHING
+        read = self._reader.read(others)
+        self.counts.rows_read += read.table.num_rows + len(read.invalid)
+        for record in read.invalid:
+            self._quarantine(
+                record, next((w for w in windows if record.day and record.day in w), windows[0])
+            )
+        rows = self._deduplicated(others, read, windows[0])
+        rows = rows.append_column("_counted_day", counted_days(rows.column("_day"), whole))
+        rows = self._without_excluded_days(rows)
+        facts = known.with_decoded(day_facts(rows))
+        if self.cache and self._is_plain(read, rows):
+            self.cache.add(whole, facts, rows, known)
+        differs, new, outside = self._compare(rows, known.others_of(whole))
+        days, keys = rows.column("_counted_day").to_numpy(), rows.column("id_invoice").to_numpy()
+        for window in windows:
+            start, end = np.datetime64(window.start), np.datetime64(window.end)
+            decoded = keys[(days >= start) & (days <= end)]
+            self._add_window(window, known, facts, decoded, outside)
+        differing, new = _where(differs, rows), _where(differs, new)
+        unequal = differing["_counted_day"].filter(amounts_differ(differing))
+        self.amounts_differ += unequal.to_pylist()
+        references: Sequence[str | None] = ()
+        if new.true_count and isinstance(response, KnownResponse):
+            references = response.references(ids)
+        self.rows.add(whole, rows, differing, new, read.records, references)
+        return loads.copy_buffer(differing.drop_columns("_counted_day"), new=pc.all(new).as_py())
 
-    def _add_days(self, window: Window, days: Mapping[date, DayFacts], ids: IdArray) -> None:
+    def _known(self, window: Window, response: Response) -> tuple[KnownRows, Response | None]:
+        """Return the rows that the warehouse is known to have, and the others, None if all days are equal."""
+        if isinstance(response, KnownResponse):
+            known = known_rows(self.committed, self.id_entity, window, response)
+            if known and not self.index.known(known.ids_of(window)):
+                return known, None if response.others is None else self._reader.rows(
+                    response.others
+                )
+        return KnownRows(others={window.start: self._stored_in(window)}), response
+
+    def _add_window(
+        self,
+        window: Window,
+        known: KnownRows,
+        facts: Mapping[date, DayFacts],
+        decoded: IdArray,
+        outside: int,
+    ) -> None:
+        """Add the days of a window, and the comparison of its rows with the warehouse."""
+        days = {day: facts[day] for day in window if day in facts}
+        ids, others = known.ids_of(window), known.others_of(window)
         self.totals.add(days, window)
-        self.rows.add_days(days.values(), ids)
-        self.code_names.update(label for each in days.values() for label in each.names)
+        self.rows.add_days(days.values(), np.concatenate([ids, decoded]))
+        self.code_names.update(
+            (CODE_NAMES[name], code, label)
+            for each in days.values()
+            for name, code, label, _ in each.names
+            if code is not None and label is not None
+        )
+        missing = {*others} - {*decoded.tolist()}
+        missing -= self.index.known(missing)
+        stored = len(ids) + len(others)
+        self.windows.append(WindowComparison(window, stored, missing, outside))
 
     def _is_plain(self, read: ResponseRows, rows: pa.Table) -> bool:
         """Return whether the rows by day are all that the response contains."""
@@ -207,25 +280,27 @@ class Transform:
         self.counts.rows_read -= rows.num_rows - left.num_rows
         return left
 
-    def _compare(self, rows: pa.Table, window: Window) -> tuple[pa.Array, pa.Array]:
-        """Return which rows are new or changed, and which are new; record the window's comparison."""
+    def _compare(
+        self, rows: pa.Table, listed: Mapping[int, bytes]
+    ) -> tuple[pa.Array, pa.Array, int]:
+        """Return which rows are new or changed, which are new, and how many of other days differ.
+
+        `listed` are the row hashes that the warehouse has for the days.
+        """
         ids = rows.column("id_invoice").to_pylist()
         hashes = rows.column("_row_hash").to_pylist()
         outside = pc.not_equal(rows.column("_counted_day"), rows.column("_day")).fill_null(True)
         # A row may be stored under another day: the merge finds it.
-        listed = self._stored_in(window)
-        known = listed | self._stored_elsewhere(rows.filter(outside))
+        known = {**listed, **self._stored_elsewhere(rows.filter(outside))}
         differs = [known.get(key) != digest for key, digest in zip(ids, hashes, strict=True)]
         if self.later:
             newer = self._changed_since(ids)
             differs = [each and key not in newer for key, each in zip(ids, differs, strict=True)]
         self.counts.unchanged += differs.count(False)
         changed = pa.array(differs, pa.bool_())
-        missing = {*listed} - {*ids}
-        missing -= self.index.known(missing)
         outside_changed = pc.sum(pc.and_(outside, changed)).as_py() or 0
-        self.windows.append(WindowComparison(window, len(listed), missing, outside_changed))
-        return changed, pa.array([key not in known for key in ids], pa.bool_())
+        new = pa.array([key not in known for key in ids], pa.bool_())
+        return changed, new, outside_changed
 
     def _stored_in(self, window: Window) -> dict[int, bytes]:
         """Return the stored hashes of the window's days, without excluded days."""

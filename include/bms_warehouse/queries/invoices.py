@@ -1,7 +1,8 @@
 """Queries for single invoices."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date, datetime
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -37,8 +38,21 @@ def in_other_entities(connection: Connection, ids: Sequence[int], id_entity: int
     return int(connection.scalar(SQL["in_other_entities"], given) or 0)
 
 
+def fields_of(
+    connection: Connection, id_entity: int, ids: Collection[int], fields: Iterable[str]
+) -> list[tuple[Any, ...]]:
+    """Return fields of these invoices, which are SQL expressions."""
+    statement = (
+        f"select {', '.join(fields)} from bms.client_invoice "  # noqa: S608 - our own names
+        "where id_entity = %(id_entity)s and id_invoice = any(%(ids)s)"
+    )
+    given = {"id_entity": id_entity, "ids": [*ids]}
+    with loads.driver(connection).cursor() as cursor:
+        return cursor.execute(statement.encode(), given).fetchall()
+
+
 STORED_ROWS = b"""
-    select _day, string_agg(int8send(id_invoice) || _row_hash, '' order by id_invoice)
+    select _day, string_agg(int8send(id_invoice) || _row_hash, '')
     from bms.client_invoice
     where id_entity = %(id_entity)s and _missing_since is null
         and _day between %(start)s and %(end)s
@@ -49,7 +63,7 @@ STORED_ROWS = b"""
 def stored_rows(
     connection: Connection, id_entity: int, start: date, end: date
 ) -> dict[date, bytes]:
-    """Return each day's invoices in order: eight bytes of the id, then the row hash."""
+    """Return each day's invoices in any order: eight bytes of the id, then the row hash."""
     given = {"id_entity": id_entity, "start": start, "end": end}
     with loads.driver(connection).cursor(binary=True) as cursor:
         return dict(cursor.execute(STORED_ROWS, given).fetchall())

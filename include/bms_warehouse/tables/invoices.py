@@ -68,10 +68,11 @@ client_invoice_digest = Table(
     *columns("""
         id_entity bigint key -- Entity.
         day date key -- A day of invoices.
-        digest bytes -- Digest of the day's rows as received, the settings, the code, and facts.
+        digest bytes -- Digest of row_digests, facts, the settings and the code.
         facts json -- Row count, sums, empty values and code names of the rows.
+        row_digests bytes -- Id of each row, and digest of the row as received.
     """),
-    comment="Cache of the extraction: a day with these rows is not decoded again. May be emptied.",
+    comment="Cache of the extraction: rows that are listed again are not decoded again. May be emptied.",
 )
 
 client_invoice_finding = Table(

@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 
 from bms_flows.invoices.day_cache import DayCache
 from bms_flows.invoices.decode import KnownResponse
+from bms_flows.invoices.known_rows import KnownRows, known_rows
 from bms_flows.invoices.rows import Reading
 from bms_flows.runtime.windows import DAY, Window
 from tests.bms_flows.invoices.listed import Company, invoice
@@ -26,8 +27,11 @@ CACHE = "bms.client_invoice_digest"
 STATES: dict[str, str] = {
     "missing": f"truncate {CACHE}",
     "old": f"delete from {CACHE}; insert into {CACHE} select * from public.first_cache",
-    "of_other_days": f"update {CACHE} c set digest = o.digest, facts = o.facts from {CACHE} o "
+    "of_other_days": f"update {CACHE} c set digest = o.digest, facts = o.facts, "
+    f"row_digests = o.row_digests from {CACHE} o where o.day = c.day + 1",
+    "other_rows": f"update {CACHE} c set row_digests = o.row_digests from {CACHE} o "
     "where o.day = c.day + 1",
+    "no_rows": f"update {CACHE} set row_digests = ''",
     "other_facts": f'update {CACHE} set facts = facts || \'{{"unpaid": 9, "rows": 1}}\'',
     "no_facts": f"update {CACHE} set facts = '[]'",
     "other_digests": f"update {CACHE} set digest = ''",
@@ -75,6 +79,14 @@ NIGHTS: list[Callable[[list[dict[str, Any]]], object]] = [
     lambda listed: listed.append(listed[9] | {"total_due": 5}),  # a copy
     lambda listed: edit(listed[11], total_due="1,5"),  # quarantined
     lambda listed: edit(listed[12], canceled=0),  # converted
+    lambda listed: edit(listed[13], status_name="Acquittée"),  # two names of a code on a day
+    lambda listed: edit(listed[13], total_vat="1.005"),
+    lambda listed: edit(listed[14], status=None, po_number='a "b",\nc', client_name=""),
+    lambda listed: edit(listed[14], total_due=12, currency="CHF", client_name=None),
+    lambda listed: listed.append(
+        invoice(62, FIRST, reference_number=listed[8]["reference_number"])
+    ),
+    lambda listed: edit(listed[15], invoice_date=(FIRST + 3 * DAY).isoformat()),
     lambda listed: [edit(row, status_name="Réglée") for row in listed],
     lambda listed: [edit(row, unknown={"a": 1}) for row in listed],
     lambda listed: listed,
@@ -132,13 +144,46 @@ def test_an_unchanged_day_is_not_decoded(company: Company, warehouse: Engine) ->
     assert entries(warehouse) == first
     edit(company.service.rows[0], total_due=77)  # of the 60th invoice, in the first response
     assert company.read(FIRST, LAST)["changed"] == 1
-    written = {day for day, by in entries(warehouse).items() if by != first[day]}
-    assert written == {FIRST + n * DAY for n in range(7)}
+    assert {day for day, by in entries(warehouse).items() if by != first[day]} == {FIRST + 6 * DAY}
     # Other requests find the same days.
     for start in (0, 1, 3):
         before = entries(warehouse)
         company.read(FIRST + start * DAY, LAST)
         assert entries(warehouse) == before
+
+
+def test_only_rows_that_differ_are_decoded(company: Company, warehouse: Engine) -> None:
+    company.service.rows = rows()
+    company.read(FIRST, LAST)
+    window = Window(FIRST, LAST)
+    zone = scalar(warehouse, "select details->>'zone' from bms.step_run where step = 'extract'")
+
+    def read() -> tuple[KnownResponse, KnownRows]:
+        cache = DayCache(Reading(1, zone, "invoice_date"))
+        body = json.dumps(company.service.listed(window)).encode()
+        with warehouse.connect() as connection:
+            cache.load(connection, [*window])
+            response = cache.read(window, body)
+            assert isinstance(response, KnownResponse)
+            known = known_rows(connection, 1, window, response)
+        assert known is not None
+        return response, known
+
+    response, known = read()
+    assert response.others is None
+    assert len(known.ids_of(window)) == 60
+    company.service.rows.append(invoice(61, FIRST, status_name="Payée"))
+    # First with the entries of decoded days, then with those of partly decoded days.
+    for gone, others, equal in ((11, [1, 11], 58), (12, [1, 12, 61], 57)):
+        edit(company.service.rows[0], total_due=gone)
+        edit(company.service.rows[-1], total_due=gone)
+        company.service.rows[:] = [r for r in company.service.rows if r["id_invoice"] != gone]
+        response, known = read()
+        assert response.others is not None
+        assert [json.loads(bytes(row))["id_invoice"] for row in response.others] == [1, 61]
+        assert (sorted(known.others_of(window)), len(known.ids_of(window))) == (others, equal)
+        company.read(FIRST, LAST)
+        assert read()[0].others is None
 
 
 DAMAGE = {
@@ -195,7 +240,8 @@ def test_an_entry_holds_for_its_settings_only(company: Company, warehouse: Engin
         cache = DayCache(Reading(*settings))
         with warehouse.connect() as connection:
             cache.load(connection, [*window])
-        return isinstance(cache.read(window, body), KnownResponse)
+        read = cache.read(window, body)
+        return isinstance(read, KnownResponse) and read.others is None
 
     assert known(1, zone, "invoice_date")
     assert not known(2, zone, "invoice_date")

@@ -204,7 +204,8 @@ class Nights(RuleBasedStateMachine):
         with self.company.warehouse.begin() as connection:
             connection.execute(
                 text(
-                    f"update {entries} c set facts = o.facts, digest = case when o.day - c.day = 1 "
+                    f"update {entries} c set facts = o.facts, row_digests = o.row_digests, "
+                    "digest = case when o.day - c.day = 1 "
                     f"then o.digest else c.digest end from {entries} o "
                     "where abs(o.day - c.day) = 1 and (o.day - date '2026-03-02') % 2 = :choice"
                 ),

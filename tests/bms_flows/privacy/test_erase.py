@@ -83,7 +83,7 @@ def test_a_contact_is_erased_everywhere_without_affecting_others(
 ) -> None:
     assert CANARY in everything(warehouse, tmp_path)
     before = scalar(warehouse, "select count(*) from bms.contact")
-    digest = "insert into bms.client_invoice_digest values (1, '2026-03-02', '', '{}')"
+    digest = "insert into bms.client_invoice_digest values (1, '2026-03-02', '', '{}', '')"
     execute(warehouse, digest)
     erase(warehouse, UPath(tmp_path), MIRRORED["contact"], contact)
     assert not scalar(warehouse, "select count(*) from bms.client_invoice_digest")
