@@ -1,6 +1,6 @@
 r"""Ceiling of a load: the same requests, COPY and one merge in one transaction, without our code.
 
-No checks, versions, raw responses, Parquet or retries. The JSON values go to COPY as they are:
+No checks, versions, raw responses, Parquet or retries. The JSON values go to COPY unchanged:
 PostgreSQL's CSV reads quoted strings and bare numbers, and only rows with other escapes than `\"`
 and `\\` are decoded. Prints seconds and memory as JSON. `--variant` selects the work:
 

@@ -30,7 +30,7 @@ CONTACTS = ("first sync", "sync, nothing changed", "audit", "board")
 
 
 def of_invoices(here: WarehouseServer, rows: int) -> Iterator[dict[str, Any]]:
-    """Yield the figures of `INVOICES` with so many stored invoices."""
+    """Yield the figures of `INVOICES` with this number of stored invoices."""
     per_day, entities = min(rows, LARGEST) // DAYS, max(rows // LARGEST, 1)
     demo = ("--flat", "--invoices-per-day", str(per_day), "--contacts", "0", "--consultants", "0")
     with running(options=(*FROZEN, *demo)) as sandbox:
@@ -57,7 +57,7 @@ def copy_to_entities(warehouse: str, entities: int) -> None:
 
 
 def of_contacts(here: WarehouseServer, rows: int) -> Iterator[dict[str, Any]]:
-    """Yield the figures of `CONTACTS` with so many contacts."""
+    """Yield the figures of `CONTACTS` with this number of contacts."""
     demo = ("--contacts", str(rows), "--consultants", "0", "--employees", "1")
     with running(options=(*FROZEN, *demo)) as sandbox:
         given = (sandbox.url, here.warehouse(), (here.folder / f"contacts-{rows}").as_uri())
@@ -67,7 +67,7 @@ def of_contacts(here: WarehouseServer, rows: int) -> Iterator[dict[str, Any]]:
 
 
 def row_of(rows: int, figures: Sequence[dict[str, Any]]) -> Sequence[object]:
-    """Return seconds and peak memory of each work with so many rows."""
+    """Return seconds and peak memory of each work with this number of rows."""
     seconds = (f"{each['seconds']:.2f}" for each in figures)
     return f"{rows:,}", *seconds, *(f"{each['peak'] / 1e6:.0f}" for each in figures[:-1])
 

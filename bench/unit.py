@@ -42,7 +42,7 @@ from bms_warehouse import database
 TODAY = date(2026, 4, 1)
 WORKS = ("invoices", "contacts", "night", "audit", "lists", "board")
 EARLIER = "earlier"
-"""Variant that loads invoices as they were before one in `EDITED_ONE_IN` was edited."""
+"""Variant that loads invoices before one in `EDITED_ONE_IN` was edited."""
 EDITED_ONE_IN = 20
 COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "missing")
 

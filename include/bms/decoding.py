@@ -139,24 +139,24 @@ class RecordReader(Generic[R]):
         )
 
     def _unless_found(
-        self, raws: Sequence[msgspec.Raw], marks: Sequence[bytes], rows: list[Any]
+        self, raws: Sequence[msgspec.Raw], digests: Sequence[bytes], rows: list[Any]
     ) -> tuple[_Read[R], Mapping[int, bytes]]:
-        """Decode the rows that are None in `rows`; return all rows, and the marks of decoded ones."""
-        todo = [index for index, row in enumerate(rows) if row is None]
-        if not todo:
+        """Decode the rows that are None in `rows`; return all rows, and the digests of the decoded ones."""
+        new = [index for index, row in enumerate(rows) if row is None]
+        if not new:
             return _Read(rows), {}
-        body = b"[%b]" % b",".join([raws[index] for index in todo])
+        body = b"[%b]" % b",".join([raws[index] for index in new])
         _, _, read = self._decoded(body, self._array, RAW_ARRAY, list)
-        read.rejected = [replace(each, index=todo[each.index]) for each in read.rejected]
+        read.rejected = [replace(each, index=new[each.index]) for each in read.rejected]
         invalid = [each.index for each in read.rejected]
-        valid = [index for index in todo if index not in invalid] if invalid else todo
+        valid = [index for index in new if index not in invalid] if invalid else new
         for index, record in zip(valid, read.records, strict=True):
             rows[index] = record
-        marked = {index - bisect_left(invalid, index): marks[index] for index in valid}
-        places = [*marked]
+        decoded = {index - bisect_left(invalid, index): digests[index] for index in valid}
+        indexes = [*decoded]
         read.records = [row for row in rows if row is not None]
-        read.extra = {places[index]: extra for index, extra in read.extra.items()}
-        return read, marked
+        read.extra = {indexes[index]: extra for index, extra in read.extra.items()}
+        return read, decoded
 
     def detail(self, body: bytes) -> Detail[R]:
         """Decode one object; raise `InvalidRecords` for its key or amounts, else `MalformedResponse`."""

@@ -9,9 +9,6 @@ import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cache
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -27,7 +24,7 @@ from bms_flows.invoices.dedup import INT64_LIMIT
 from bms_flows.invoices.known_rows import ROW, KnownRows, by_id, packed_rows
 from bms_flows.invoices.rows import Reading
 from bms_flows.invoices.totals import DayFacts
-from bms_flows.runtime.digests import content_digest
+from bms_flows.runtime.digests import code_digest, content_digest
 from bms_flows.runtime.windows import Window
 from bms_warehouse.tables import client_invoice_digest
 
@@ -48,7 +45,8 @@ class DayCache:
 
     def __post_init__(self) -> None:
         self._reader = ResponseReader()
-        self._context = hashlib.sha256(code_digest() + JSON.encode(self.reading))
+        code = code_digest(*CODE) + pa.__version__.encode()
+        self._context = hashlib.sha256(code + JSON.encode(self.reading))
         self._received: dict[date, tuple[str, bytes]] = {}
         self._read: list[dict[str, object]] = []
 
@@ -139,10 +137,8 @@ class DayCache:
         days: dict[str | None, date | None] = {}
         by_day: dict[date, list[int]] = {day: [] for day in window}
         ids = [row.id_invoice for row in numbers]
-        if len({*ids}) < len(ids) or any(
-            not -INT64_LIMIT <= each < INT64_LIMIT
-            for each in (min(ids, default=0), max(ids, default=0))
-        ):
+        fits = min(ids, default=0) >= -INT64_LIMIT and max(ids, default=0) < INT64_LIMIT
+        if len({*ids}) < len(ids) or not fits:
             return {}
         # The service may list the same rows in another order.
         for position in sorted(range(len(ids)), key=ids.__getitem__):
@@ -172,13 +168,3 @@ class DayCache:
         for each in (day.isoformat().encode(), json, digests):
             digest.update(each)
         return digest.digest()
-
-
-@cache
-def code_digest() -> bytes:
-    """Return a digest of the code and of the libraries that decode responses."""
-    digest = hashlib.sha256(f"{msgspec.__version__} {pa.__version__}".encode())
-    for package in CODE:
-        for path in sorted(Path(import_module(package).__path__[0]).rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.digest()

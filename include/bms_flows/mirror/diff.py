@@ -18,7 +18,7 @@ from bms_flows.mirror.responses import ResponseFiles
 from bms_flows.mirror.rows import Extra, ListItem, ListState, digest_of, rename
 from bms_flows.mirror.staging import UnstorableRow
 from bms_flows.runtime.coverage import Key
-from bms_flows.runtime.list_snapshot import KeyedRow, KeyedRows, KnownRows
+from bms_flows.runtime.list_snapshot import KeyedRow, KeyedRows, RowsByDigest
 from bms_flows.runtime.quarantine import InvalidRow
 
 CHUNK = 2_000
@@ -65,7 +65,7 @@ class ListDiff:
     """Changed rows, which may have several states in this run: they are compared each time."""
     corrected: set[Key] = field(default_factory=set)
     """Rows whose flags changed after they were compared."""
-    compared: KnownRows[KeyedRow] = field(default_factory=KnownRows)
+    compared: RowsByDigest[KeyedRow] = field(default_factory=RowsByDigest)
     _digests: dict[Key, bytes | None] = field(default_factory=dict)
     """Digest of every readable row, in its latest state."""
     _extras: dict[Key, Extra] = field(default_factory=dict)
@@ -73,11 +73,10 @@ class ListDiff:
     _waiting: dict[Key, ListItem] = field(default_factory=dict)
 
     def find(self, raws: Sequence[msgspec.Raw]) -> tuple[Sequence[bytes], list[KeyedRow | None]]:
-        """Return the rows that have been compared already; see `KnownRows.find`."""
+        """Return the rows that have been compared already; see `RowsByDigest.find`."""
         marks, rows = self.compared.find(raws)
-        if self.unsettled or self.corrected:
-            again = (self.unsettled, self.corrected)
-            rows = [None if row and any(row[0] in keys for keys in again) else row for row in rows]
+        if again := self.unsettled | self.corrected:
+            rows = [None if row and row[0] in again else row for row in rows]
         return marks, rows
 
     async def add(self, page: Page[Any], *, deleted: bool = False) -> KeyedRows:

@@ -41,7 +41,7 @@ from bms_warehouse.queries import drops
 
 LOG = logging.getLogger(__name__)
 
-KnownRows = Mapping[Key, MirrorRow]
+StoredRows = Mapping[Key, MirrorRow]
 
 
 class TooManyRemovals(LoadHeld):
@@ -173,7 +173,7 @@ class _MirrorRun:
         """Time of the run, which names folders."""
         return datetime.now(UTC)
 
-    def _stored_rows(self) -> KnownRows:
+    def _stored_rows(self) -> StoredRows:
         scope = "_entity" if self.scope is not None else None
         rows = store.rows(self.connection, self.resource, scope, private=self.options.private)
         if store.zone(self.connection, self.step) in (None, self.client.settings.time_zone):
@@ -188,7 +188,7 @@ class _MirrorRun:
         landing = Landing(self.flow.data_root, table, self.at, self.step_run_id)
         return self.files.enter_context(store_responses(landing.raw))
 
-    def _diff(self, rows: KnownRows, due: Sequence[Key], responses: ResponseFiles) -> ListDiff:
+    def _diff(self, rows: StoredRows, due: Sequence[Key], responses: ResponseFiles) -> ListDiff:
         return ListDiff(
             self.resource,
             self.source,
@@ -214,7 +214,7 @@ class _MirrorRun:
         self.connection.commit()
         return undone
 
-    def _flag(self, name: str, rows: KnownRows) -> FlagOf:
+    def _flag(self, name: str, rows: StoredRows) -> FlagOf:
         """Return the function that determines flag `name` of each row."""
         index = self.resource.flags.index(name)
         if name in self.source.implied:
@@ -225,7 +225,7 @@ class _MirrorRun:
             return FlagList.of(self.source.members[name], size, label, before, largest)
         return lambda key: rows[key].flags[index] if key in rows else None
 
-    def _details(self, rows: KnownRows, diff: ListDiff, responses: ResponseFiles) -> Details:
+    def _details(self, rows: StoredRows, diff: ListDiff, responses: ResponseFiles) -> Details:
         private = self.staging.private
         return Details(
             self.resource,

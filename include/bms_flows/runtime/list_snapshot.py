@@ -15,7 +15,6 @@ from bms_flows.runtime.digests import content_digest
 End = Literal["start", "end"]
 R = TypeVar("R")
 
-
 KeyedRow = tuple[Key, Any]
 """Key and digest of a row."""
 KeyedRows = Sequence[KeyedRow]
@@ -23,24 +22,24 @@ KeyedRows = Sequence[KeyedRow]
 
 
 @dataclass
-class KnownRows(Generic[R]):
-    """What is known of rows by a digest of their bytes: a row that is read again is not decoded again."""
+class RowsByDigest(Generic[R]):
+    """Results for rows, by the digest of the rows as received: an equal row is not decoded again."""
 
     rows: dict[bytes, R] = field(default_factory=dict)
 
     def find(self, raws: Sequence[msgspec.Raw]) -> tuple[Sequence[bytes], list[R | None]]:
-        """Return the digest of each row as received, and what is known of the row."""
-        marks = [*map(content_digest, raws)]
-        return marks, [*map(self.rows.get, marks)]
+        """Return the digest of each row as received, and its result, None if the row is new."""
+        digests = [*map(content_digest, raws)]
+        return digests, [*map(self.rows.get, digests)]
 
     def of(self, page: Page[Any], row_of: Callable[[int, Any], R]) -> list[R]:
-        """Return the rows of a page; `row_of` makes them of decoded records, given index and record."""
+        """Return the results of a page; `row_of` makes those of decoded records, given index and record."""
         rows = [*page.records]
         new = dict.fromkeys(range(len(rows))) if page.new is None else page.new
-        for index, mark in new.items():
+        for index, digest in new.items():
             rows[index] = row = row_of(index, rows[index])
-            if mark is not None:
-                self.rows[mark] = row
+            if digest is not None:
+                self.rows[digest] = row
         return rows
 
 
