@@ -12,9 +12,12 @@ def main() -> int:
     except extra.MissingExtra as error:
         sys.stderr.write(f"bms: {error}\n")
         return 2
-    from bms_cli import app
+    try:
+        from bms_cli import app
 
-    return app.main()
+        return app.main()
+    except KeyboardInterrupt:  # while modules are imported; later, Typer ends with the same code
+        return 130
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Output of the command: text or JSON on standard output, errors on standard error, exit codes."""
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -20,8 +21,15 @@ WIDEST: Final = 10_000
 """Columns of a table in a file or a pipe, at most."""
 
 
+class _Output(Console):
+    """A closed pipe, as in `bms status | head`, ends the output and neither the command nor its exit code."""
+
+    def on_broken_pipe(self) -> None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+
+
 def _console(*, stderr: bool = False) -> Console:
-    return Console(stderr=stderr, highlight=False, markup=False, soft_wrap=True)
+    return _Output(stderr=stderr, highlight=False, markup=False, soft_wrap=True)
 
 
 def show(text: str) -> None:

@@ -1,6 +1,7 @@
 """The command `bms`: exit codes, text and JSON."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -127,3 +128,34 @@ def test_help_imports_no_flow_and_no_database() -> None:
         "print('loaded:', sorted(heavy & sys.modules.keys()))\n"
     )
     assert last_line(program) == "loaded: []"
+
+
+def test_a_closed_pipe_ends_the_output_and_neither_the_command_nor_its_exit_code(
+    warehouse_uri: str,
+) -> None:
+    """As in `bms health --notify | head`, which sends its messages after the output."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "bms_cli", "health", "--url", warehouse_uri]
+    ended = subprocess.run(  # noqa: S603
+        command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_an_interrupt_while_modules_are_imported_ends_without_a_traceback() -> None:
+    interrupted = """
+import sys
+from bms_cli import __main__
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "bms_cli.app":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+sys.exit(__main__.main())
+"""
+    ended = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", interrupted], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (130, "")

@@ -29,7 +29,7 @@ def every_check(
     except InvalidSetting:  # the check of the settings names it
         settings = FlowSettings()
     sign_in = cache(partial(airflow.Api, settings.airflow_url, environment))
-    of_warehouse = _of_warehouse(engine, least)
+    of_warehouse = _of_warehouse(engine, least, settings)
     given = connect if environment.get(service.VARIABLE) else None
     return {
         "settings": partial(machine.settings, environment),
@@ -44,7 +44,7 @@ def every_check(
     }
 
 
-def _of_warehouse(engine: Engine, least: int) -> dict[str, Check]:
+def _of_warehouse(engine: Engine, least: int, settings: FlowSettings) -> dict[str, Check]:
     """Return the checks of the warehouse: those of its tables only if it has them."""
     checks: dict[str, Check] = {"warehouse": _found(warehouse.connection(engine))}
     if list(checks["warehouse"]()):
@@ -58,7 +58,9 @@ def _of_warehouse(engine: Engine, least: int) -> dict[str, Check]:
     if not list(checks["schema"]()):
         checks |= {
             "privileges": partial(_connected, engine, warehouse.rights),
-            "versions of processes": partial(_connected, engine, warehouse.versions),
+            "versions of processes": partial(
+                _connected, engine, partial(warehouse.versions, zone=settings.time_zone)
+            ),
         }
     return checks
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, Engine, text
 
@@ -124,7 +125,7 @@ def clocks(connection: Connection) -> Iterator[Finding]:
         yield Finding("clock_skew", f"This machine and the database differ by {skew:.0f} s.")
 
 
-def versions(connection: Connection) -> Iterator[Finding]:
+def versions(connection: Connection, zone: ZoneInfo) -> Iterator[Finding]:
     """Yield steps that ran another version after the first step of this version."""
     own = own_version()
     others = connection.execute(
@@ -139,7 +140,7 @@ def versions(connection: Connection) -> Iterator[Finding]:
     for version, at, steps in others:
         yield Finding(
             "versions_differ",
-            f"{steps} steps ran version {version}, the latest {at:%Y-%m-%d %H:%M UTC}; this is {own}.",
+            f"{steps} steps ran version {version}, the latest {at.astimezone(zone):%Y-%m-%d %H:%M %Z}; this is {own}.",
         )
 
 
