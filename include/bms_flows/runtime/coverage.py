@@ -12,6 +12,7 @@ stable order; then nothing is covered.
 """
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -66,6 +67,8 @@ class Coverage:
         if self._places.keys().isdisjoint(keys) and len({*keys}) == len(keys):
             self._places.update(zip(keys, range(start, start + len(keys)), strict=True))
             return len(keys)
+        # A page shows one moment: a row that it lists twice says nothing about the order.
+        repeated = {key for key, times in Counter(keys).items() if times > 1}
         reached: dict[int, int] = {}
         new_rows = 0
         for position, (key, digest) in enumerate(segment.rows, start):
@@ -74,7 +77,7 @@ class Coverage:
                 new_rows += 1
                 self.edited |= place is not None
                 self._places[key] = position
-            elif place < start:
+            elif place < start and key not in repeated:
                 other = bisect_right(self._starts, place) - 1
                 self.disordered |= reached.get(other, -1) > place
                 reached[other] = place

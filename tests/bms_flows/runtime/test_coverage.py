@@ -66,6 +66,7 @@ def test_a_repeated_row_is_no_evidence_of_disorder() -> None:
     coverage = Coverage()
     coverage.add(segment("ABC", first=True))
     coverage.add(segment("BBC", 1))
+    coverage.add(segment("ABCA", first=True))
     assert not coverage.disordered
 
 
