@@ -33,9 +33,13 @@ MAX_LEARNED: Final = 64
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Exceptions of decoding for bytes that are no JSON, no text, or nested too deeply."""
+MOST_DIGITS: Final = 1_000
+"""Digits of a number before or behind its point; PostgreSQL's JSON refuses 1E200000."""
 MAX_DEPTH: Final = 64
 """Levels of lists and objects in an undescribed field; code that stores it is recursive."""
 
+UNLEARNABLE: Final = re.compile(r'["\\\x00-\x1f]')
+"""Characters that a decoder's field names must not contain."""
 SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 ESCAPE: Final = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a character in two halves
@@ -52,11 +56,12 @@ class Envelope(msgspec.Struct, Generic[D]):
 
 
 def exact(digits: str) -> Decimal | str:
-    """Return the exact value of a JSON number, its text if it exceeds a decimal."""
+    """Return the exact value of a JSON number, its text if it has more than `MOST_DIGITS`."""
     try:
-        return Decimal(digits)
+        value = Decimal(digits)
     except InvalidOperation:
         return digits
+    return value if max(len(digits), abs(value.adjusted())) <= MOST_DIGITS else digits
 
 
 def without_halves(body: bytes) -> bytes:
@@ -72,7 +77,8 @@ def without_halves(body: bytes) -> bytes:
 
 RAW: Final = msgspec.json.Decoder(msgspec.Raw)
 RAW_ARRAY: Final = msgspec.json.Decoder(list[msgspec.Raw])
-RAW_ENVELOPE: Final = msgspec.json.Decoder(Envelope[list[msgspec.Raw]])
+RAW_ENVELOPE: Final = msgspec.json.Decoder(Envelope[list[msgspec.Raw]], strict=False)
+"""Reads a total of `\"3\"` or `3.0`, too."""
 ANY: Final = msgspec.json.Decoder(float_hook=exact)
 
 
@@ -269,7 +275,7 @@ class RecordReader(Generic[R]):
         return None
 
     def _learn(self, names: Iterable[str]) -> None:
-        new = [name for name in names if name not in self._learned]
+        new = [each for each in names if each not in self._learned and not UNLEARNABLE.search(each)]
         room = MAX_LEARNED - len(self._learned)
         if new and room > 0:
             for name in new[:room]:

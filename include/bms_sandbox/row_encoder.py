@@ -14,7 +14,7 @@ from bms_sandbox.dialect import Dialect
 Row = dict[str, Any]
 
 # Fields outside the interface, sent if the dialect has extra_fields.
-EXTRA = {"x_revision": 3, "x_labels": ["à vérifier"]}
+EXTRA = {"x_revision": 3, "x_labels": ["à vérifier", "NUL: \0"]}
 
 NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 YEAR_ONE = "0001-01-01T00:00:00"

@@ -19,11 +19,16 @@ from bms_flows.invoices.decode import (
     ResponseReader,
 )
 from bms_flows.invoices.totals import listed_days
-from bms_flows.runtime.columns import row_hashes, typed_columns, typed_records
+from bms_flows.runtime.columns import (
+    SORTED,
+    extra_column,
+    row_hashes,
+    typed_columns,
+    typed_records,
+)
 from bms_warehouse.tables import CLIENT_INVOICE_FIELDS, client_invoice
 
 _COLUMNS = [client_invoice.columns[name] for name in CLIENT_INVOICE_FIELDS]
-_SORTED = msgspec.json.Encoder(decimal_format="number", order="sorted")
 _HASHED = [name for name in CLIENT_INVOICE_FIELDS if name not in CODE_NAMES] + ["_extra", "_day"]
 
 
@@ -99,8 +104,8 @@ class RowReader:
         for cell in framed.bad:
             raw, key = _as_json(records, cell.index), records.records[cell.index].key
             invalid.append(InvalidRecord(key, cell.code, cell.field, raw, self._day_of(raw)))
-        extra = [_json(self._stable(records.extra.get(place))) for place in framed.kept]
-        table = self._completed(framed.rows, pa.array(extra, pa.string()))
+        extra = extra_column(self._stable(records.extra.get(place)) for place in framed.kept)
+        table = self._completed(framed.rows, extra)
         return ResponseRows(table, framed.kept, invalid, records)
 
     def rows(self, raws: Sequence[msgspec.Raw]) -> Response:
@@ -134,11 +139,7 @@ class RowReader:
             return None
 
 
-def _json(value: object) -> str | None:
-    return None if value is None else _SORTED.encode(value).decode()
-
-
 def _as_json(answer: Rows[ClientInvoice], place: int) -> bytes:
     """Return a valid row as JSON again, its unknown fields included."""
     fields = msgspec.structs.asdict(answer.records[place]) | answer.extra.get(place, {})
-    return _SORTED.encode(fields)
+    return SORTED.encode(fields)

@@ -13,11 +13,16 @@ from bms.field_values import field_value
 from bms.records import Record, described
 from bms_flows.mirror.decisions import Flags
 from bms_flows.mirror.resource import MirroredResource
-from bms_flows.runtime.columns import TypedRecords, row_hashes, typed_records
+from bms_flows.runtime.columns import (
+    SORTED,
+    TypedRecords,
+    extra_column,
+    row_hashes,
+    typed_records,
+)
 from bms_flows.runtime.digests import content_digest
 
 _WIRE = msgspec.json.Encoder(decimal_format="number")
-_SORTED = msgspec.json.Encoder(decimal_format="number", order="sorted")
 
 Extra = Mapping[str, Any]
 
@@ -78,7 +83,7 @@ def digest_of(record: Record, extra: Extra | None, list_digest: bytes) -> bytes:
     """Return a 16-byte digest of a list item, its unknown fields and its list state."""
     line = _WIRE.encode(record)
     if extra:
-        line += _SORTED.encode(extra)
+        line += SORTED.encode(extra)
     return content_digest(line + list_digest)
 
 
@@ -97,7 +102,7 @@ def listed_rows(
 ) -> TypedRecords:
     """Return list items as rows without the columns that only the detail fills."""
     framed, kept = _frame(resource, items, resource.listed, zone, constants)
-    rows = framed.rows.append_column("_extra", _jsons([each.extra for each in kept]))
+    rows = framed.rows.append_column("_extra", extra_column([each.extra for each in kept]))
     hashes = row_hashes(rows, [*_shared(resource), "_extra"])
     return replace(framed, rows=_completed(rows, hashes, kept, detailed=False))
 
@@ -111,11 +116,13 @@ def detailed_rows(
     """Return details as rows; on contradiction, the detail precedes its list item."""
     framed, kept = _frame(resource, details, resource.read, zone, constants)
     extras = [(each.listed.extra or {}, each.extra) for each in kept]
-    listed = framed.rows.append_column("_extra", _jsons([extra for extra, _ in extras]))
+    listed = framed.rows.append_column("_extra", extra_column([extra for extra, _ in extras]))
     first = row_hashes(listed, [*_shared(resource), "_extra"])
-    read = framed.rows.append_column("_extra", _jsons([extra for _, extra in extras]))
+    read = framed.rows.append_column("_extra", extra_column([extra for _, extra in extras]))
     second = row_hashes(read, [*resource.only_read, "_extra"])
-    rows = framed.rows.append_column("_extra", _jsons([{**one, **other} for one, other in extras]))
+    rows = framed.rows.append_column(
+        "_extra", extra_column([{**one, **other} for one, other in extras])
+    )
     hashes = pc.binary_join_element_wise(first, second, b"")
     return replace(framed, rows=_completed(rows, hashes, kept, detailed=True))
 
@@ -130,7 +137,7 @@ def private_rows(
     columns = [each for each in private.table.columns if each.name[0] != "_"]
     framed = typed_records([each.record for each in details], columns, zone)
     extras = [details[index].extra for index in framed.kept]
-    rows = framed.rows.append_column("_extra", _jsons(extras))
+    rows = framed.rows.append_column("_extra", extra_column(extras))
     hashes = row_hashes(rows, [*(each.name for each in columns), "_extra"])
     return replace(framed, rows=rows.append_column("_row_hash", hashes))
 
@@ -196,7 +203,3 @@ def _shared(resource: MirroredResource) -> list[str]:
     listed = [column.name for column in resource.listed.values()]
     more = [name for name in resource.constants if name not in listed]
     return [*listed, *more, *resource.flags, "deleted"]
-
-
-def _jsons(extras: Sequence[Extra | None]) -> pa.Array:
-    return pa.array([_SORTED.encode(e).decode() if e else None for e in extras], pa.string())

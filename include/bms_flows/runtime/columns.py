@@ -1,6 +1,7 @@
 """Conversion of records into typed columns: exact amounts, row hashes, invalid cells by position."""
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
@@ -28,6 +29,10 @@ MONEY_DIGITS, MONEY_SCALE = 30, AMOUNT_DECIMALS
 LOCAL = r"^[12]\d{3}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?$"
 ZONED = LOCAL.replace("$", r"(Z|[+-]\d\d:\d\d)$")
 """Date-times that Arrow parses with the same result as `parse_datetime`."""
+
+NUL = re.compile(r"\\(?:(u0000)|.)")
+"""An escape in JSON; the group marks the escape of a NUL."""
+SORTED = msgspec.json.Encoder(decimal_format="number", order="sorted")
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 ArrayOf = Callable[[Values], pa.Array]
@@ -217,4 +222,17 @@ def _moments(values: Values, zone: str) -> pa.Array:
 
 
 def _json(value: Any) -> str | None:
-    return None if value is None else msgspec.json.encode(value).decode()
+    return None if value is None else _storable(msgspec.json.encode(value).decode())
+
+
+def extra_column(extras: Iterable[Mapping[str, Any] | None]) -> pa.Array:
+    """Return the unknown fields of each row as JSON, None without one."""
+    texts = [_storable(SORTED.encode(each).decode()) if each else None for each in extras]
+    return pa.array(texts, pa.string())
+
+
+def _storable(json: str) -> str:
+    """Return JSON with U+FFFD in place of each NUL, which PostgreSQL's `jsonb` refuses."""
+    if r"\u0000" not in json:
+        return json
+    return NUL.sub(lambda escape: r"\ufffd" if escape[1] else escape[0], json)
