@@ -104,6 +104,16 @@ def rows(engine: Engine, known: list[Table]) -> dict[str, list[tuple[Any, ...]]]
         }
 
 
+def test_invoices_without_a_day_get_one_that_their_load_read(released: Engine) -> None:
+    with released.begin() as connection:
+        connection.execute(text("update bms.client_invoice set _day = null"))
+        connection.execute(text("update bms.step_run set window_end = '2026-03-05'"))
+    migration.migrate(released)
+    assert scalar(released, "select _day from bms.client_invoice") == date(2026, 3, 5), (
+        "it was created later"
+    )
+
+
 def test_a_later_migration_keeps_every_row_of_the_release(
     released: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

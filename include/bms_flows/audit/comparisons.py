@@ -107,7 +107,8 @@ class Comparer:
         keys = [*readings.month.rows, *readings.month.rejected]
         listed = {key: storable.get(key) for key in keys}
         with self.flow.warehouse.connect() as connection:
-            held = warehouse.invoices(connection, id_entity, window)
+            range_date = self.flow.settings.invoice_range_date
+            held = warehouse.invoices(connection, id_entity, window, range_date=range_date)
             read_at = warehouse.read_at(connection, id_entity, window)
             history = warehouse.history(connection, id_entity)
             known = store.days(connection, id_entity, window)

@@ -60,18 +60,21 @@ def invoices(
     id_entity: int,
     window: Window | None = None,
     keys: Collection[Key] | None = None,
+    *,
+    range_date: str = ClientInvoice.KEY,
 ) -> dict[Key, StoredRow]:
     """Return the current invoices of an entity, limited to `window` or `keys`.
 
-    Invoices without a day are in every window: the service may list them for any days.
+    Invoices without a `range_date` are in every window and have no day: the service may list them for
+    any days.
     """
     table = client_invoice.c
-    query = select(table["_version"], table["_day"], *INVOICE_COLUMNS).where(
+    day = case((table[range_date].is_not(None), table["_day"]))
+    query = select(table["_version"], day, *INVOICE_COLUMNS).where(
         table.id_entity == id_entity, table["_missing_since"].is_(None)
     )
     if window is not None:
-        inside = table["_day"].between(window.start, window.end)
-        query = query.where(inside | table["_day"].is_(None))
+        query = query.where(table["_day"].between(window.start, window.end) | day.is_(None))
     if keys is not None:
         query = query.where(_among(table.id_invoice, keys))
     found = connection.execute(query)

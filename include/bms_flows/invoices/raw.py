@@ -112,6 +112,6 @@ def reload(
         for rows in transform.add(window, response):
             loader.add(rows)
         renew()
-    for _, response in stored.read(MOVED):
-        loader.add(transform.add_moved(response))
+    for window, response in stored.read(MOVED):
+        loader.add(transform.add_moved(window, response))
     return transform

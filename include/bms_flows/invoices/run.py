@@ -134,7 +134,7 @@ class Extraction:
                 return
             # A service may refuse days that have not come, or that it has archived.
             async for window, response in self._fetch(each, optional=True):
-                moved = transform.add_moved(response)
+                moved = transform.add_moved(window, response)
                 if moved.rows:
                     name = raw_file_name(self.unit.id_entity, window, MOVED)
                     save_raw(self.publication.landing.raw / name, response.body)

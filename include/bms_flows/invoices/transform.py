@@ -166,7 +166,7 @@ class Transform:
         if new.true_count and isinstance(response, KnownResponse):
             references = response.references(ids)
         self.rows.add(whole, rows, differing, new, read.records, references)
-        return loads.copy_buffer(differing.drop_columns("_counted_day"), new=pc.all(new).as_py())
+        return loads.copy_buffer(_stored(differing), new=pc.all(new).as_py())
 
     def _known(self, window: Window, response: Response) -> tuple[KnownRows, Response | None]:
         """Return the rows that the warehouse is known to have, and the others, None if all days are equal."""
@@ -212,8 +212,8 @@ class Transform:
             and rows.column("_day").equals(rows.column("_counted_day"))
         )
 
-    def add_moved(self, response: Response) -> loads.CopyBuffer:
-        """Return the missing invoices that a response for other days contains.
+    def add_moved(self, window: Window, response: Response) -> loads.CopyBuffer:
+        """Return the missing invoices that the response for another window contains.
 
         The service gave these invoices another date. No other row of the response is loaded, and
         its days don't count as read.
@@ -229,9 +229,10 @@ class Transform:
         loaded = [row not in duplicates and key not in newer for row, key in enumerate(ids)]
         rows = rows.filter(pa.array(loaded, pa.bool_()))
         self.counts.rows_read += rows.num_rows
-        rows_by_day = rows.append_column("_counted_day", rows.column("_day"))
+        counted = pc.fill_null(rows.column("_day"), pa.scalar(window.start, pa.date32()))
+        rows_by_day = rows.append_column("_counted_day", counted)
         self.totals.add_moved(facts_by_day(rows_by_day))
-        return loads.copy_buffer(rows)
+        return loads.copy_buffer(_stored(rows_by_day))
 
     @property
     def complete_days(self) -> dict[date, DayCounts]:
@@ -348,6 +349,15 @@ class Transform:
 def _where(chosen: pa.Array, rows: Any) -> Any:
     """Return the chosen rows of a table or array; a filter would copy it even if it keeps every row."""
     return rows.filter(chosen) if chosen.false_count else rows
+
+
+def _stored(rows: pa.Table) -> pa.Table:
+    """Return rows as the warehouse stores them: a row without a day gets the day that it counts under.
+
+    So a load that reads this day again finds that the row is missing. The row hash has no such day.
+    """
+    days = pc.coalesce(rows.column("_day"), rows.column("_counted_day"))
+    return rows.drop_columns(["_day", "_counted_day"]).append_column("_day", days)
 
 
 def counted_days(days: pa.ChunkedArray, window: Window) -> pa.ChunkedArray:

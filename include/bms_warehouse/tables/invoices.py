@@ -33,7 +33,8 @@ client_invoice = Table(
     *_fields(),
     *audit_columns(copied=True),
     *columns("""
-        _day date? -- Day under which the service lists the invoice: its BMS_INVOICE_RANGE_DATE.
+        _day date? -- Day under which the service lists the invoice: its BMS_INVOICE_RANGE_DATE, or
+            the first day of the request that returned it without this date.
         _missing_since time? -- First read of the day that did not return the invoice; rows are never
             deleted.
     """),

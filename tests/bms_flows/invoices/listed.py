@@ -52,7 +52,10 @@ def invoice(id_invoice: int, day: date | None, **given: Any) -> Row:
 
 @dataclass
 class ListedInvoices:
-    """The rows of the service; a row without a date is listed whatever days are asked for."""
+    """The rows of the service.
+
+    A row without a date is listed on the day of its creation; without this too, whatever days are asked for.
+    """
 
     rows: list[Row] = field(default_factory=list)
     order: random.Random | None = None
@@ -72,7 +75,10 @@ class ListedInvoices:
             row
             for row in self.rows
             if row["id_invoice"] not in self.lost
-            and (row["invoice_date"] is None or date.fromisoformat(row["invoice_date"]) in window)
+            and (
+                (day := row["invoice_date"] or row.get("created_on")) is None
+                or date.fromisoformat(day[:10]) in window
+            )
         ]
         if self.order:
             self.order.shuffle(rows)

@@ -119,6 +119,26 @@ def test_an_accepted_invoice_without_a_day_is_not_held_again(company: Company) -
     assert "outside_window" in company.held(MONDAY, FRIDAY)
 
 
+@pytest.mark.parametrize("created", [None, f"{FRIDAY}T09:00:00"])
+def test_an_accepted_invoice_without_a_day_is_marked_once_it_is_deleted(
+    company: Company, created: str | None
+) -> None:
+    """The service lists it whatever days are asked for, or on the day of its creation."""
+    without = invoice(1, None, created_on=created)
+    company.service.rows = [without, invoice(2, TUESDAY)]
+    assert "outside_window" in company.held(MONDAY, FRIDAY)
+    company.accept()
+    missing = "select id_invoice from bms.client_invoice where _missing_since is not null"
+    for day in (MONDAY, TUESDAY, FRIDAY):
+        assert company.held(day) == ""
+    assert scalars(company.warehouse, missing) == []
+    company.service.rows.remove(without)
+    assert company.held(TUESDAY, FRIDAY) == ""
+    assert scalars(company.warehouse, missing) == [], "no request covered the first"
+    assert company.held(MONDAY, FRIDAY) == ""
+    assert scalars(company.warehouse, missing) == [1]
+
+
 def test_an_invoice_without_a_day_in_many_responses_is_held_once(company: Company) -> None:
     company.service.rows = [invoice(1, None), invoice(2, TUESDAY)]
     assert company.held(date(2026, 2, 1), date(2026, 3, 31))
