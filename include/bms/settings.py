@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 from zoneinfo import ZoneInfo
 
+from requests import utils
 from yarl import URL
 
 from bms.errors import InvalidTlsFile
@@ -114,15 +114,11 @@ class ClientSettings:
         """Return the proxy for the base URL by the rules of requests, or None."""
         if isinstance(self.proxies, str):
             return self.proxies or None
-        parts = urlsplit(self.base_url)
-        scheme, host = parts.scheme, parts.hostname or ""
-        table = dict(self.proxies or {})
-        if self.trust_env and not proxy_bypass(host):
-            table = getproxies() | table
-        for key in (f"{scheme}://{host}", scheme, f"all://{host}", "all"):
-            if table.get(key):
-                return table[key]
-        return None
+        proxies = dict(self.proxies or {})
+        if self.trust_env:
+            proxies = utils.get_environ_proxies(self.base_url) | proxies
+        found = utils.select_proxy(self.base_url, proxies)
+        return utils.prepend_scheme_if_needed(found, "http") if found else None
 
     def tls_context(self) -> ssl.SSLContext | bool:
         """Return the TLS context of the service, True for one without TLS; raise `InvalidTlsFile`."""

@@ -78,15 +78,23 @@ def test_the_proxy_follows_the_rules_of_requests(proxies: Any, chosen: str | Non
 
 
 @pytest.mark.parametrize(
-    ("trusted", "no_proxy", "chosen"),
-    [(True, "", "http://env:1"), (True, "bms.example", None), (False, "", None)],
+    ("host", "no_proxy", "chosen"),
+    [
+        ("bms.example", "", "http://proxy.example:1"),
+        ("bms.example", "bms.example", None),
+        ("bms.example:8443", "bms.example:8443", None),
+        ("10.1.2.3:8443", "10.0.0.0/8", None),
+        ("11.1.2.3:8443", "10.0.0.0/8", "http://proxy.example:1"),
+    ],
 )
+@pytest.mark.parametrize("given", ["http://proxy.example:1", "proxy.example:1"])
 def test_the_environment_proxy_applies_with_trust_env(
-    monkeypatch: pytest.MonkeyPatch, trusted: bool, no_proxy: str, chosen: str | None
+    monkeypatch: pytest.MonkeyPatch, host: str, no_proxy: str, chosen: str | None, given: str
 ) -> None:
-    monkeypatch.setenv("https_proxy", "http://env:1")
+    monkeypatch.setenv("https_proxy", given)
     monkeypatch.setenv("no_proxy", no_proxy)
-    assert make(trust_env=trusted).proxy() == chosen
+    assert make(base_url=f"https://{host}").proxy() == chosen
+    assert make(base_url=f"https://{host}", trust_env=False).proxy() is None
 
 
 def test_a_ca_path_comes_from_verify_or_a_trusted_environment(
