@@ -183,6 +183,8 @@ def _base_url(connection: Connection, prefix: str) -> str:
     host = (connection.host or "").strip()
     if not host:
         return ""
+    if "/" not in host and host.count(":") > 1 and "[" not in host:
+        host = f"[{host}]"  # of an IPv6 address, Airflow's URIs lose the brackets
     try:
         parts = urlsplit(host if "://" in host else f"https://{host}")
         if parts.port is None and connection.port:

@@ -107,6 +107,7 @@ def test_other_spellings_of_a_value(extra: dict[str, Any], name: str, value: obj
         ("https://bms.example.com:8443/api", 443, "https://bms.example.com:8443/api"),
         ("https://bms.example.com:8443", 8443, "https://bms.example.com:8443"),
         ("http://[::1]/Api", 8090, "http://[::1]:8090/Api"),
+        ("2001:db8::7", 8443, "https://[2001:db8::7]:8443"),  # of bms://…@[2001:db8::7]:8443
         ("bms.example.com", 0, "https://bms.example.com"),
         (" http://127.0.0.1:8090 ", 0, "http://127.0.0.1:8090"),
     ],
