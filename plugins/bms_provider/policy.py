@@ -218,7 +218,10 @@ def dag_arguments(
     }
 
 
-WITHOUT_WINDOW: Any = ("scheduled", "manual")  # names, which Airflow's annotation omits
+WITHOUT_WINDOW: Any = (  # names, which Airflow's annotation omits
+    *("scheduled", "manual", "asset_materialization"),
+    *(("operator_triggered",) if compat.HAS_RETRY_POLICIES else ()),  # "manual" in Airflow 3.2
+)
 """Allowed run types of a DAG that loads the current state, for which a backfill would repeat it."""
 
 MAX_DROP_RUNS = 500
