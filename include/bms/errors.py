@@ -39,7 +39,7 @@ from bms.endpoints import Endpoint
 class BmsError(Exception):
     """Base class of the errors of a call; `str()` is safe to log."""
 
-    retriable: ClassVar[bool] = False
+    retriable: bool = False
     retry_for_hours: ClassVar[bool] = False
     """Whether the cause may be an outage that lasts for hours."""
 
@@ -76,7 +76,10 @@ class MissingScope(BmsError):
 
 
 class TokenRefused(BmsError):
-    """The service refuses client id, application id or secret (4xx of the token operation)."""
+    """The service refuses client id, application id or secret (4xx of the token operation).
+
+    Retriable by a new client if it granted them a token before: the secret was renewed meanwhile.
+    """
 
 
 class Unauthorized(BmsError):

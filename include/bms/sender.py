@@ -17,6 +17,7 @@ from bms.errors import (
     MalformedResponse,
     ServiceUnavailable,
     Throttled,
+    TokenRefused,
     Unauthorized,
     error_for,
     named_fields,
@@ -163,7 +164,11 @@ class Sender:
             body=JSON.encode(credentials),
             bearer=settings.token_bearer_secret,
         )
-        token, response = await self._send(_unchanged(request), self._read_token)
+        try:
+            token, response = await self._send(_unchanged(request), self._read_token)
+        except TokenRefused as error:
+            error.retriable = self._counters.token_fetches > 0  # a new client has the new secret
+            raise
         self._counters.token_fetches += 1
         if self._on_token is not None:
             await self._on_token(token.value)

@@ -174,9 +174,28 @@ async def test_a_wrong_local_clock_causes_no_extra_token_request(
 
 async def test_a_wrong_secret_is_not_retried(sandbox: Sandbox, open_client: Open) -> None:
     client = await open_client(sandbox.settings(secret="wrong"))
-    with pytest.raises(TokenRefused):
+    with pytest.raises(TokenRefused) as caught:
         await client.access()
+    assert not caught.value.retriable
     assert sum(sandbox.truth()["requests"]["token"].values()) == 1
+
+
+async def test_a_secret_renewed_meanwhile_leaves_the_retry_to_a_new_client(
+    fake: FakeService, open_client: Open
+) -> None:
+    refused: list[str] = []
+
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        refused.append(request.path)
+        return web.Response(status=401)
+
+    client = await open_client(fake.settings())
+    await client.access()
+    fake.respond = fake.respond_token = refuse
+    with pytest.raises(TokenRefused) as caught:
+        await client.list_employees(id_entity=1)
+    assert caught.value.retriable
+    assert len(refused) == 2  # the token, then the credentials: more attempts could lock the client
 
 
 async def test_a_token_request_is_retried_like_a_read(
