@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 from zoneinfo import ZoneInfo
 
-from requests import utils
 from yarl import URL
 
 from bms.errors import InvalidTlsFile
@@ -115,6 +115,10 @@ class ClientSettings:
         if isinstance(self.proxies, str):
             return self.proxies or None
         proxies = dict(self.proxies or {})
+        if not proxies and not (self.trust_env and getproxies()):
+            return None
+        from requests import utils  # noqa: PLC0415 - a tenth of the imports of a task without proxy
+
         if self.trust_env:
             proxies = utils.get_environ_proxies(self.base_url) | proxies
         found = utils.select_proxy(self.base_url, proxies)
