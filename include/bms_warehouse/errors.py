@@ -62,11 +62,17 @@ class WarehouseError(psycopg.Error):
         if isinstance(error, str):
             super().__init__(error)
             return
-        self.retriable = error.sqlstate is None or error.sqlstate.startswith(TRANSIENT)
-        self.retry_for_hours = error.sqlstate is None or error.sqlstate.startswith(OUTAGE)
-        if error.sqlstate is None:
+        unconnected = error.sqlstate is None and isinstance(error, psycopg.OperationalError)
+        self.retriable = unconnected or (error.sqlstate or "").startswith(TRANSIENT)
+        self.retry_for_hours = unconnected or (error.sqlstate or "").startswith(OUTAGE)
+        if unconnected:
             # libpq reports a refused login without a code too; its text is omitted.
             super().__init__(f"no connection to PostgreSQL: {_cause(str(error))}")
+            return
+        if error.sqlstate is None:
+            super().__init__(
+                f"{type(error).__name__}: psycopg refused a value or a statement; report it"
+            )
             return
         parts = (error.diag.schema_name, error.diag.table_name, error.diag.column_name)
         location = ".".join(part for part in parts if part)

@@ -195,6 +195,13 @@ def test_an_integer_has_at_most_the_digits_of_a_column() -> None:
     assert rows.mistyped == {"id_client": 1}
 
 
+@pytest.mark.parametrize("guid", ["", "a\0", "x" * 201])
+def test_a_guid_that_no_index_holds_is_a_bad_type(guid: str) -> None:
+    reader = RecordReader(BY_NAME["list_employees"], EmployeeItem)
+    [rejected] = reader.rows(json.dumps([{"guid_employee": guid}]).encode()).rejected
+    assert (rejected.key, rejected.code) == (None, "bad_type")
+
+
 def test_a_numeric_guid_is_not_converted() -> None:
     reader = RecordReader(BY_NAME["list_employees"], EmployeeItem)
     [rejected] = reader.rows(b'[{"guid_employee": 1}]').rejected

@@ -42,6 +42,13 @@ def test_an_error_does_not_quote_a_bound_value(warehouse: Engine) -> None:
     assert CANARY not in traceback_of(refusal.value)
 
 
+def test_a_value_that_the_driver_refuses_is_no_lost_connection(warehouse: Engine) -> None:
+    with pytest.raises(WarehouseError, match="DataError: psycopg refused") as refusal:
+        scalar(warehouse, "select cast(:given as text)", given=f"{CANARY}\0")
+    assert CANARY not in traceback_of(refusal.value)
+    assert (refusal.value.retriable, refusal.value.retry_for_hours) == (False, False)
+
+
 def test_an_error_does_not_quote_copied_rows(warehouse: Engine) -> None:
     with warehouse.begin() as connection:
         loads.create_staging(connection, client_invoice)

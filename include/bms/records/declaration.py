@@ -37,7 +37,8 @@ Privacy = Literal["public", "personal", "restricted"]
 _UNHYPHENATED: Final = re.compile(
     "([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})"
 )
-Guid = Annotated[str, msgspec.Meta(min_length=1)]
+Guid = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00]{1,200}\Z")]
+"""The text of a key, as PostgreSQL can index it."""
 DateText = Annotated[str, msgspec.Meta(description="a date or timestamp")]
 """A date as text; unlike a code, it is never converted from a number."""
 

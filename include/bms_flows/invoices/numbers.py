@@ -24,6 +24,8 @@ RECENT: Final = timedelta(days=7)
 """A load of such recent days compares the numbers of `HISTORY`; a load of older days those around them."""
 HISTORY: Final = timedelta(days=400)
 AROUND: Final = timedelta(days=10)
+LONGEST: Final = 200
+"""Characters; a longer text is no number: PostgreSQL could not index it."""
 MOST_INVOICES: Final = 50_000
 """Latest invoices of these days that are compared."""
 
@@ -92,7 +94,7 @@ def _invoices(connection: Connection, id_entity: int, days: Window) -> pa.Table:
         select _day, dated, cast(json_agg(reference_number) as text) from (
             select _day, coalesce(invoice_date, _day) as dated, reference_number from {client_invoice}
             where id_entity = :id_entity and _day between :start and :end
-                and reference_number is not null
+                and length(reference_number) <= {LONGEST}
             order by _day desc limit {MOST_INVOICES}
         ) latest group by _day, dated order by _day desc
     """)  # noqa: S608 - our own names

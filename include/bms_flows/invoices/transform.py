@@ -34,6 +34,8 @@ from bms_warehouse.tables import client_invoice
 
 BATCH_BYTES = 8_000_000
 """Responses that are transformed together; each costs milliseconds beyond its rows."""
+LONGEST_CODE = 200
+"""Characters; a longer text is no code and has no label: PostgreSQL could not index it."""
 NOTHING = loads.CopyBuffer((), 0, b"")
 _IDENTITY = ("id_invoice", "_day", "_row_hash")
 
@@ -195,7 +197,7 @@ class Transform:
             (CODE_NAMES[name], code, label)
             for each in days.values()
             for name, code, label, _ in each.names
-            if code is not None and label is not None
+            if code is not None and label is not None and len(code) <= LONGEST_CODE
         )
         missing = {*others} - {*decoded.tolist()}
         missing -= self.index.known(missing)

@@ -105,6 +105,18 @@ def test_every_unreadable_row_of_an_identifier_is_covered_by_an_acceptance(
     assert sorted(codes) == ["bad_amount", "bad_date", "bad_text"]
 
 
+def test_texts_that_no_index_holds_are_stored(company: Company) -> None:
+    """PostgreSQL indexes codes and missing numbers."""
+    long = "".join(map(chr, random.Random(1).sample(range(0x4E00, 0x9F00), 3_000)))
+    company.service.rows = [
+        invoice(n, MONDAY, reference_number=f"{long}{n}", status=long, status_name="Paid")
+        for n in range(1, 40)
+        if n != 20
+    ]
+    assert company.held(MONDAY) == ""
+    assert len(stored(company.warehouse)) == 38
+
+
 def test_an_accepted_invoice_without_a_day_is_not_held_again(company: Company) -> None:
     """The service lists it whatever days are asked for."""
     company.service.rows = [invoice(1, None), invoice(2, TUESDAY)]
