@@ -36,6 +36,9 @@ TimeZone = Annotated[ZoneInfo, Meta(description="the name of a time zone, such a
 TimeOfDay = Annotated[
     str, Meta(pattern=r"^([01]\d|2[0-3]):[0-5]\d$", description="a time such as 07:30")
 ]
+Country = Annotated[
+    str, Meta(pattern="^[A-Z]{2,3}$", description="the ISO code of a country, such as FR")
+]
 FlowId = Annotated[str, Meta(pattern=f"^({'|'.join(flow.dag_id for flow in WITH_TARGET)})$")]
 
 DetailLevel = Literal["off", "directory", "full"]
@@ -111,7 +114,7 @@ class FlowSettings:
         "invoice_date"
     )
     """Invoice date that `start_date` and `end_date` filter (not shown by the interface)."""
-    holidays: str = "FR"
+    holidays: Country = "FR"
     """Country (ISO code) on whose public holidays few invoices are expected, and no load has a deadline."""
     mirror_passes: Constant[int] = 3
     """Maximum number of passes over a list until two passes agree."""

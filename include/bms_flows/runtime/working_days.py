@@ -6,6 +6,8 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
+from bms_flows.runtime.settings import InvalidSetting
+
 SATURDAY: Final = 5
 
 
@@ -33,4 +35,8 @@ class Holidays:
 @cache
 def _year(country: str, year: int) -> frozenset[date]:
     # Few loads ask: the import takes as long as a day's extraction.
-    return frozenset(import_module("holidays").country_holidays(country, years=year))
+    try:
+        return frozenset(import_module("holidays").country_holidays(country, years=year))
+    except NotImplementedError:
+        text = f"BMS_HOLIDAYS is {country!r}, of which no holidays are known. Set it to a country's ISO code."
+        raise InvalidSetting(text) from None
