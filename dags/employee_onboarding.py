@@ -32,10 +32,10 @@ RESOURCE = "employee"
 )
 def employee_onboarding() -> None:
     """Plan, approve in up to two rounds, create in chunks, conclude."""
-    planned = drops.BmsPlanDropOperator(task_id="plan", resource=RESOURCE, **policy.CREATION)
+    planned = drops.BmsPlanDropOperator(task_id="plan", resource=RESOURCE, **policy.SERVICE)
     entered = drops.approval(RESOURCE, planned.output)
     created = drops.BmsCreateRecordsOperator.partial(
-        task_id="create", resource=RESOURCE, entered=entered, **policy.CREATION
+        task_id="create", resource=RESOURCE, entered=entered, **policy.SERVICE
     ).expand(chunk=drops.chunks(entered))
     created >> drops.BmsDropReportOperator(
         task_id="conclude", resource=RESOURCE, entered=entered, **policy.REPORT

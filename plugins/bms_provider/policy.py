@@ -55,7 +55,7 @@ DROP_PRIORITY = 10
 RETRIES = 3
 """Retries of a task, unless service or warehouse is unreachable."""
 OUTAGE_RETRIES = 12
-"""Retries of an onboarding task while service or warehouse is unreachable: about five hours."""
+"""Retries while service or warehouse is unreachable: about five hours."""
 OUTAGE_TRIES = "outage_tries"
 """Key of the numbers of the tries that an outage ended, in the state that a task keeps over its tries."""
 
@@ -100,23 +100,13 @@ def _counted_tries(
     try_number: int, max_tries: int, context: Context | None, *, outage: bool
 ) -> int:
     """Return the tries since the task was cleared that no outage ended, and save an outage's try."""
-    cleared_after = (
-        max_tries - OUTAGE_RETRIES
-    )  # Airflow adds the task's retries to the tries so far
+    # Airflow adds the task's retries to the tries so far.
+    cleared_after = max(max_tries - OUTAGE_RETRIES, 0)
     store = context["task_state_store"] if context else None
     outages: Any = store.get(OUTAGE_TRIES, []) if store is not None else []
     if outage and store is not None:
         store.set(OUTAGE_TRIES, [*outages, try_number])
     return try_number - cleared_after - len([each for each in outages if each > cleared_after])
-
-
-CREATION: dict[str, Any] = {
-    **SERVICE,
-    # Without a retry policy, every error would be repeated for hours before its alarm.
-    "retries": OUTAGE_RETRIES if compat.HAS_RETRY_POLICIES else RETRIES,
-    **compat.retry_arguments(ServiceRetryPolicy(RETRIES)),
-}
-"""Arguments of an onboarding task, which outlasts an outage of several hours."""
 
 
 def _callbacks() -> ModuleType:
@@ -145,7 +135,7 @@ def drop_ended(context: Context) -> None:
 
 
 REPORT: dict[str, Any] = {
-    **CREATION,
+    **SERVICE,
     "trigger_rule": "all_done",
     "on_success_callback": drop_ended,
     "on_failure_callback": [notify_failure, drop_ended],
@@ -191,7 +181,8 @@ def dag_arguments(
 
     An alarm reports a task that failed after its last retry, and a run that has not ended `deadline`
     after it was queued. When slots become free, Airflow queues the tasks of drops (tag ``drops``)
-    before those of all other DAGs, however old the days of a backfill are.
+    before those of all other DAGs, however old the days of a backfill are. A task outlasts an outage of
+    several hours.
     """
     # Counted from queuing, since manual runs have no logical date.
     alert = deadline and DeadlineAlert(
@@ -208,11 +199,12 @@ def dag_arguments(
             "owner": "bms",
             "priority_weight": DROP_PRIORITY if "drops" in tags else 1,
             "weight_rule": "absolute",
-            "retries": RETRIES,
+            # Without a retry policy, every error would be repeated for hours before its alarm.
+            "retries": OUTAGE_RETRIES if compat.HAS_RETRY_POLICIES else RETRIES,
             "retry_delay": timedelta(minutes=1),
             "retry_exponential_backoff": True,
             "max_retry_delay": timedelta(minutes=30),
-            **compat.retry_arguments(ServiceRetryPolicy()),
+            **compat.retry_arguments(ServiceRetryPolicy(RETRIES)),
             "on_failure_callback": notify_failure,
         },
     }

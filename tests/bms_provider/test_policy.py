@@ -1,4 +1,4 @@
-"""Retry policy of onboarding tasks, and numbers from the environment."""
+"""Retry policy of tasks, and numbers from the environment."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -18,6 +18,7 @@ from bms_warehouse.errors import ConnectionLost, WarehouseError
 from bms_warehouse.locks import Busy
 
 HOUR = 3600
+TASK = policy.dag_arguments()["default_args"]
 ENDPOINT = BY_NAME["list_employees"]
 UNAVAILABLE = ServiceUnavailable(ENDPOINT, "failed (503)", status=503, retry_after=None)
 
@@ -37,10 +38,10 @@ UNAVAILABLE = ServiceUnavailable(ENDPOINT, "failed (503)", status=503, retry_aft
         (NotFound(ENDPOINT, "not found (404)", status=404), 1, "fail", None),
     ],
 )
-def test_an_onboarding_task_is_retried_for_hours_during_an_outage_only(
+def test_a_task_is_retried_for_hours_during_an_outage_only(
     error: Exception, try_number: int, action: str, wait: float | None
 ) -> None:
-    decision: RetryDecision = policy.CREATION["retry_policy"].evaluate(error, try_number, 12)
+    decision: RetryDecision = TASK["retry_policy"].evaluate(error, try_number, 12)
     assert decision.action.value == action
     assert (decision.retry_delay and decision.retry_delay.total_seconds()) == wait
 
@@ -54,8 +55,8 @@ class StateStore(dict[str, Any]):
 def decisions(*errors: Exception, first_try: int = 1, context: Any = None) -> list[str]:
     """Return the decisions after tries that failed with these errors, the first since a clear."""
     context = context or {"task_state_store": StateStore()}
-    max_tries = first_try - 1 + policy.CREATION["retries"]
-    evaluate = policy.CREATION["retry_policy"].evaluate
+    max_tries = first_try - 1 + TASK["retries"]
+    evaluate = TASK["retry_policy"].evaluate
     return [
         evaluate(error, number, max_tries, context).action.value
         for number, error in enumerate(errors, first_try)
@@ -82,19 +83,18 @@ def test_a_wait_of_years_that_a_gateway_requests_delays_the_retry_by_hours(wante
     """Airflow adds the delay to the end of the task, in the scheduler, where it must be a date."""
     wait = retry_after(wanted, now=time.time())
     error = Throttled(ENDPOINT, "throttled (429)", status=429, retry_after=wait)
-    for decided in (policy.ServiceRetryPolicy(), policy.CREATION["retry_policy"]):
+    for decided in (policy.ServiceRetryPolicy(), TASK["retry_policy"]):
         delay = decided.evaluate(error, 1, 12).retry_delay
         assert delay is not None
         assert datetime.now(UTC) + delay <= datetime.now(UTC) + timedelta(hours=6)
 
 
-def test_the_retries_of_an_onboarding_task_outlast_an_outage_of_four_hours() -> None:
+def test_the_retries_of_a_task_outlast_an_outage_of_four_hours() -> None:
     a_try = (
         OnboardingSettings().outage_wait_s / 2
     )  # a try ends when the next probe would be too late
-    defaults = policy.dag_arguments()["default_args"]
-    first, most = (defaults[each].total_seconds() for each in ("retry_delay", "max_retry_delay"))
-    retries = policy.CREATION["retries"]
+    first, most = (TASK[each].total_seconds() for each in ("retry_delay", "max_retry_delay"))
+    retries = TASK["retries"]
     delays = (min(most, first * 2**n) for n in range(retries))
     assert retries * a_try + sum(delays) >= 4 * HOUR
 

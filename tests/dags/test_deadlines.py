@@ -47,6 +47,15 @@ def test_every_task_except_the_watchdog_s_notifies_failures(dags: dict[str, Any]
             assert (policy.notify_failure in callbacks) is (name != WATCHDOG), task.task_id
 
 
+def test_every_task_except_the_watchdog_s_outlasts_an_outage_of_hours(
+    dags: dict[str, Any],
+) -> None:
+    for name in dags.keys() - {WATCHDOG}:
+        for task in dags[name].task_dict.values():
+            wanted = (policy.OUTAGE_RETRIES, policy.RETRIES)
+            assert (task.retries, task.retry_policy.retries) == wanted, task.task_id
+
+
 def test_drops_that_wait_for_an_approval_do_not_block_other_drops(dags: dict[str, Any]) -> None:
     """Airflow counts a waiting run as active and allows 16 active runs by default."""
     waiting = {name: dag for name, dag in dags.items() if "approve" in dag.task_dict}

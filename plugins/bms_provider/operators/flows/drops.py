@@ -152,7 +152,7 @@ def approval(resource: str, planned: Any) -> Any:
             resource=resource,
             proposal=entered,
             answer=asked.output,
-            **policy.CREATION,
+            **policy.SERVICE,
         ).output
     return entered
 
