@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -19,9 +18,15 @@ from sqlalchemy.dialects.postgresql import insert
 
 from bms.dates import parse_date
 from bms.decoding import UNREADABLE
-from bms_flows.invoices.decode import KnownDay, KnownResponse, Response, ResponseReader, split
-from bms_flows.invoices.dedup import INT64_LIMIT
-from bms_flows.invoices.known_rows import ROW, KnownRows, by_id, packed_rows
+from bms_flows.invoices.decode import (
+    OUTLINE,
+    KnownDay,
+    Response,
+    ResponseReader,
+    SplitResponse,
+    numbers,
+)
+from bms_flows.invoices.known_rows import ROW, KnownRows, Packed, by_id, packed_rows
 from bms_flows.invoices.rows import Reading
 from bms_flows.invoices.totals import DayFacts
 from bms_flows.runtime.digests import code_digest, content_digest
@@ -32,7 +37,7 @@ CODE = ("bms", "bms_flows.invoices", "bms_flows.runtime", "bms_warehouse.tables"
 """Packages that decide what a response's rows mean."""
 JSON = msgspec.json.Encoder(order="sorted")
 PARTLY = 2
-"""A response is decoded whole if more than one row in this many differs."""
+"""A day is decoded whole if more than one row in this many differs."""
 
 
 @dataclass
@@ -40,15 +45,16 @@ class DayCache:
     """The entries of an entity, and the days that a load read."""
 
     reading: Reading
-    known: Mapping[date, tuple[bytes, bytes, bytes]] = field(default_factory=dict)
-    """Digest of each cached day, what its rows add to a load, as JSON, and the digests of its rows."""
+    known: Mapping[date, tuple[DayFacts, Packed]] = field(default_factory=dict)
+    """What the rows of each cached day add to a load, and the digests of its rows."""
 
     def __post_init__(self) -> None:
         self._reader = ResponseReader()
         code = code_digest(*CODE) + pa.__version__.encode()
         self._context = hashlib.sha256(code + JSON.encode(self.reading))
-        self._received: dict[date, tuple[str, bytes]] = {}
+        self._received: dict[date, bytes] = {}
         self._read: list[dict[str, object]] = []
+        self._days: dict[str | None, date | None] = {None: None}
 
     def load(self, connection: Connection, days: Collection[date]) -> None:
         """Read the entries of `days`."""
@@ -56,44 +62,65 @@ class DayCache:
         mine = (entry.id_entity == self.reading.id_entity) & entry.day.in_(days)
         found = connection.execute(select(client_invoice_digest).where(mine))
         self.known = {
-            each.day: (each.digest, JSON.encode(each.facts), each.row_digests) for each in found
+            each.day: (msgspec.json.decode(json, type=DayFacts), by_id(each.row_digests))
+            for each in found
+            if self._digest(each.day, json := JSON.encode(each.facts), each.row_digests)
+            == each.digest
         }
 
     def read(self, window: Window, body: bytes) -> Response:
-        """Return a response, without rows that are cached if each day is; raise `MalformedResponse`."""
+        """Return a response, without rows that are cached; raise `MalformedResponse`."""
         try:
-            raws, numbers = split(body, self.reading.range_date)
-        except UNREADABLE:
-            return self._reader.read(body)
-        days: dict[date, KnownDay] = {}
-        differing: list[int] = []
-        for day, positions in self._positions(window, numbers).items():
-            rows = [raws[each] for each in positions]
-            content, facts = hashlib.sha256(b"\n".join(rows)).hexdigest(), self._facts(day)
-            if facts is not None and facts.content == content:
-                days[day] = KnownDay(facts)
-                continue
-            digests = [
-                numbers[each].id_invoice.to_bytes(8, signed=True)
-                + hashlib.sha256(raw).digest()[:16]
-                for each, raw in zip(positions, rows, strict=True)
+            split = self._split(window, body)
+        except (*UNREADABLE, OverflowError):  # an id beyond 64 bits
+            split = None
+        return split or self._reader.read(body)
+
+    def _split(self, window: Window, body: bytes) -> SplitResponse | None:
+        """Return the rows of a response, None if a row has no day of the window or repeats an id.
+
+        Raises one of `UNREADABLE` if the response must be read row by row.
+        """
+        raws = OUTLINE.decode(body)
+        digests = [hashlib.sha256(raw).digest()[:16] for raw in raws]
+        rows = np.empty(len(raws), ROW)
+        rows["digest"] = np.frombuffer(b"".join(digests), "V16")
+        cached = {n: self.known[day] for n, day in enumerate(window) if day in self.known}
+        known = np.concatenate([np.empty(0, ROW), *(each for _, each in cached.values())])
+        day_of_known = np.array([n for n, (_, each) in cached.items() for _ in each], np.int64)
+        places = dict(zip(known["digest"].tolist(), range(len(known)), strict=True))
+        place = np.array([places.get(each, -1) for each in digests], np.int64)
+        days = np.full(len(raws), -1)
+        equal = place >= 0
+        rows["id"][equal], days[equal] = known["id"][place[equal]], day_of_known[place[equal]]
+        if not equal.all():
+            different = np.flatnonzero(~equal).tolist()
+            whole = len(different) == len(raws)
+            content = body if whole else b"[%b]" % b",".join([raws[each] for each in different])
+            listed = numbers(content, self.reading.range_date)
+            rows["id"][different] = [each.id_invoice for each in listed]
+            days[different] = [
+                self._day_number(window, getattr(each, self.reading.range_date)) for each in listed
             ]
-            self._received[day] = content, b"".join(digests)
-            if facts is not None:
-                known = {*np.frombuffer(self.known[day][2], "V24").tolist()}
-                changed = zip(positions, digests, strict=True)
-                differing += [each for each, digest in changed if digest not in known]
-                gone = np.frombuffer(b"".join(known.difference(digests)), ROW)["id"]
-                days[day] = KnownDay(facts, gone.astype(np.int64))
-        if len(days) < window.days or PARTLY * len(differing) > len(raws):
-            return self._reader.read(body, raws)
-        if all(each.gone is None for each in days.values()):
-            return KnownResponse(body, days)
-        listed = {
-            key for each in days.values() if each.gone is not None for key in each.gone.tolist()
-        }
-        new = any(numbers[each].id_invoice not in listed for each in differing)
-        return KnownResponse(body, days, [raws[each] for each in sorted(differing)], new)
+        if (days < 0).any() or len(np.unique(rows["id"])) < len(rows):
+            return None
+        seen = np.isin(np.arange(len(known)), place)
+        days_known: dict[date, KnownDay] = {}
+        decoded = np.zeros(len(raws), bool)
+        for number, day in enumerate(window):
+            of_day, mine = days == number, day_of_known == number
+            differ = of_day & ~equal
+            facts, _ = cached.get(number, (None, None))
+            gone = known["id"][mine & ~seen]
+            if facts is not None and PARTLY * differ.sum() <= of_day.sum():
+                days_known[day] = KnownDay(facts, gone.astype(np.int64))
+                decoded |= differ
+            else:
+                decoded |= of_day
+            if facts is None or len(gone) or differ.any():
+                self._received[day] = rows[of_day].tobytes()
+        others = [raws[each] for each in np.flatnonzero(decoded).tolist()]
+        return SplitResponse(body, days_known, others)
 
     def add(
         self, window: Window, facts: Mapping[date, DayFacts], rows: pa.Table, known: KnownRows
@@ -104,13 +131,13 @@ class DayCache:
         """
         decoded, days = packed_rows(rows), rows.column("_counted_day").to_numpy()
         for day in window:
-            content, digests = self._received.pop(day, ("", b""))
+            digests = self._received.pop(day, None)
             of_day = facts.get(day, DayFacts())
-            if not content or len(digests) != of_day.rows * ROW.itemsize:
+            if digests is None or len(digests) != of_day.rows * ROW.itemsize:
                 continue
             kept = known.stored.get(day, decoded[:0]).tobytes()
             stored = by_id(kept + decoded[days == day].tobytes())
-            of_day.content, of_day.stored = content, content_digest(stored.tobytes()).hex()
+            of_day.stored = content_digest(stored.tobytes()).hex()
             json = JSON.encode(of_day)
             self._read.append(
                 {
@@ -132,36 +159,15 @@ class DayCache:
                 statement.on_conflict_do_update(index_elements=key, set_=new), self._read
             )
 
-    def _positions(self, window: Window, numbers: list[Any]) -> dict[date, list[int]]:
-        """Return the rows of each day, by id; nothing if a row has no day of the window or repeats an id."""
-        days: dict[str | None, date | None] = {}
-        by_day: dict[date, list[int]] = {day: [] for day in window}
-        ids = [row.id_invoice for row in numbers]
-        fits = min(ids, default=0) >= -INT64_LIMIT and max(ids, default=0) < INT64_LIMIT
-        if len({*ids}) < len(ids) or not fits:
-            return {}
-        # The service may list the same rows in another order.
-        for position in sorted(range(len(ids)), key=ids.__getitem__):
-            text = getattr(numbers[position], self.reading.range_date)
-            if text not in days:
-                days[text] = self._day(text)
-            day = days[text]
-            if day not in by_day:
-                return {}
-            by_day[day].append(position)
-        return by_day
-
-    def _day(self, text: str | None) -> date | None:
-        try:
-            return parse_date(text, self.reading.zone) if text else None
-        except ValueError:
-            return None
-
-    def _facts(self, day: date) -> DayFacts | None:
-        digest, json, digests = self.known.get(day, (b"", b"", b""))
-        if self._digest(day, json, digests) != digest:
-            return None
-        return msgspec.json.decode(json, type=DayFacts)
+    def _day_number(self, window: Window, text: str | None) -> int:
+        """Return the position in the window of the day of a date, -1 if it has none."""
+        if text not in self._days:
+            try:
+                self._days[text] = parse_date(text, self.reading.zone) if text else None
+            except ValueError:
+                self._days[text] = None
+        day = self._days[text]
+        return (day - window.start).days if day is not None and day in window else -1
 
     def _digest(self, day: date, json: bytes, digests: bytes) -> bytes:
         digest = self._context.copy()

@@ -59,38 +59,29 @@ class KnownDay:
 
     facts: DayFacts
     """What the rows of the earlier load added to it."""
-    gone: IdArray | None = None
-    """Rows that are no longer listed, or that are listed with other content; None if all rows are equal."""
+    gone: IdArray
+    """Rows that are no longer listed, or that are listed with other content."""
 
 
 @dataclass(frozen=True)
-class KnownResponse:
-    """A response of which an earlier load decoded rows; `days` has every day of its window."""
+class SplitResponse:
+    """A response that lists each row once and on a day of its window, split into rows."""
 
     body: bytes = field(repr=False)
     days: Mapping[date, KnownDay]
-    others: Sequence[msgspec.Raw] | None = None
-    """The rows to decode; None if all days are equal."""
-    new: bool = False
-    """Whether one of these rows was not listed on these days."""
+    """Days of which an earlier load decoded rows."""
+    others: Sequence[msgspec.Raw]
+    """The rows to decode."""
 
     def references(self, ids: IdArray) -> list[str | None]:
-        """Return the reference numbers of the rows that are not decoded."""
+        """Return the reference numbers of rows that are not decoded."""
         known = {*ids.tolist()}
         return [
             row.reference_number for row in REFERENCES.decode(self.body) if row.id_invoice in known
         ]
 
 
-def joined(responses: Sequence[KnownResponse]) -> KnownResponse:
-    """Return several responses as one, without body."""
-    equal = all(each.others is None for each in responses)
-    others = [row for each in responses for row in each.others or ()]
-    days = {day: of_day for each in responses for day, of_day in each.days.items()}
-    return KnownResponse(b"", days, None if equal else others)
-
-
-Response = ColumnarResponse | KnownResponse | Rows[ClientInvoice]
+Response = ColumnarResponse | SplitResponse | Rows[ClientInvoice]
 
 
 class ResponseReader:
@@ -99,19 +90,16 @@ class ResponseReader:
     def __init__(self) -> None:
         self._records = RecordReader(BY_NAME["list_client_invoices"], ClientInvoice)
 
-    def read(
-        self, body: bytes, raws: Sequence[msgspec.Raw] = ()
-    ) -> ColumnarResponse | Rows[ClientInvoice]:
-        """Return the response as columns if possible, else as records; raise `MalformedResponse`.
-
-        `raws` are the rows of the body, if the caller has split them.
-        """
-        rows = read_columns(body, raws)
+    def read(self, body: bytes) -> ColumnarResponse | Rows[ClientInvoice]:
+        """Return the response as columns if possible, else as records; raise `MalformedResponse`."""
+        rows = read_columns(body)
         return self.records(body) if rows is None else ColumnarResponse(rows, body)
 
     def rows(self, raws: Sequence[msgspec.Raw]) -> ColumnarResponse | Rows[ClientInvoice]:
-        """Return rows of a response."""
-        return self.read(b"[%b]" % b",".join(raws), raws)
+        """Return rows whose keys and amounts are numbers, as `numbers` requires."""
+        body = b"[%b]" % b",".join(raws)
+        rows = columns_of(raws)
+        return self.records(body) if rows is None else ColumnarResponse(rows, body)
 
     def records(self, body: bytes) -> Rows[ClientInvoice]:
         """Return the response as records, with the deviations of each."""
@@ -129,29 +117,37 @@ def _numbers(range_date: str) -> msgspec.json.Decoder[list[Any]]:
     return msgspec.json.Decoder(list[msgspec.defstruct("Numbers", fields, gc=False)])  # type: ignore[misc]
 
 
-def split(body: bytes, range_date: str = "invoice_date") -> tuple[list[msgspec.Raw], list[Any]]:
-    """Return the rows of a response as bytes, and each row's key and the text of its date.
+def numbers(body: bytes, range_date: str = "invoice_date") -> list[Any]:
+    """Return each row's key and the text of its date.
 
     Raises one of `UNREADABLE` if the response must be read row by row: Arrow would accept a quoted
     amount and a row without key.
     """
-    return OUTLINE.decode(body), _numbers(range_date).decode(body)
+    return _numbers(range_date).decode(body)
 
 
-def read_columns(body: bytes, raws: Sequence[msgspec.Raw] = ()) -> pa.Table | None:
+def read_columns(body: bytes) -> pa.Table | None:
     """Return the rows of a response as columns, None if the response must be read row by row."""
     try:
-        raws = raws or split(body)[0]
-        lines = b"\n".join(raws)
-        # Arrow crashes on a line that begins with null: require one object per line.
-        if lines.count(b"\n") >= len(raws):
-            return None
+        numbers(body)
+        return columns_of(OUTLINE.decode(body))
+    except UNREADABLE:
+        return None
+
+
+def columns_of(raws: Sequence[msgspec.Raw]) -> pa.Table | None:
+    """Return rows as columns, None if they must be read one by one."""
+    lines = b"\n".join(raws)
+    # Arrow crashes on a line that begins with null: require one object per line.
+    if lines.count(b"\n") >= len(raws):
+        return None
+    try:
         rows = json.read_json(
             pa.BufferReader(lines),
             json.ReadOptions(use_threads=False, block_size=BLOCK),
             json.ParseOptions(explicit_schema=SCHEMA, unexpected_field_behavior="error"),
         )
         rows.validate(full=True)  # rejects texts that are not UTF-8
-    except (*UNREADABLE, pa.ArrowException):
+    except pa.ArrowException:
         return None
     return rows

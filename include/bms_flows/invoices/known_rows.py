@@ -1,6 +1,6 @@
 """Rows of a response that are not decoded, because an earlier load decoded the same rows."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, TypeAlias
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from sqlalchemy import Connection
 
-from bms_flows.invoices.decode import SCHEMA, KnownResponse
+from bms_flows.invoices.decode import SCHEMA, KnownDay
 from bms_flows.invoices.dedup import IdArray
 from bms_flows.invoices.row_counter import day_facts
 from bms_flows.invoices.totals import DayFacts
@@ -33,7 +33,7 @@ class KnownRows:
     stored: Mapping[date, Packed] = field(default_factory=dict)
     """Ids and row hashes by day."""
     others: Mapping[date, Mapping[int, bytes]] = field(default_factory=dict)
-    """Row hashes of the other stored rows by day, or by the first day of their window."""
+    """Row hashes of the other stored rows by day."""
 
     def ids_of(self, window: Window) -> IdArray:
         """Return the ids of a window's rows."""
@@ -51,30 +51,36 @@ class KnownRows:
 
 
 def known_rows(
-    connection: Connection, id_entity: int, window: Window, response: KnownResponse
+    connection: Connection,
+    id_entity: int,
+    window: Window,
+    known: Mapping[date, KnownDay],
+    without: Collection[date] = (),
 ) -> KnownRows | None:
-    """Return the rows that are not decoded, None if the warehouse has other rows than the cached."""
+    """Return the rows that are not decoded, None if the warehouse has other rows of the `known` days.
+
+    The stored rows of the other days, without days left out, are in `others`.
+    """
     stored = stored_rows(connection, id_entity, window.start, window.end)
+    unknown = stored.keys() - known.keys() - {*without}
+    others: dict[date, dict[int, bytes]] = {
+        day: dict(np.frombuffer(stored[day], ROW).tolist()) for day in unknown
+    }
     rows: dict[date, Packed] = {}
-    for day, each in response.days.items():
-        packed = stored.get(day, b"")
-        if len(packed) != each.facts.rows * ROW.itemsize:
+    facts: dict[date, DayFacts] = {}
+    gone: list[int] = []
+    for day, each in known.items():
+        rows[day] = of_day = by_id(stored.get(day, b""))
+        if content_digest(of_day.tobytes()).hex() != each.facts.stored:
             return None
-        rows[day] = by_id(packed)
-        if content_digest(rows[day].tobytes()).hex() != each.facts.stored:
-            return None
-    facts = {day: each.facts for day, each in response.days.items()}
-    others: dict[date, dict[int, bytes]] = {}
-    for day, each in response.days.items():
-        if each.gone is not None and len(each.gone):
-            listed = np.isin(rows[day]["id"], each.gone)
-            others[day] = dict(rows[day][listed].tolist())
-            rows[day] = rows[day][~listed]
-    if others:
-        keys = [key for of_day in others.values() for key in of_day]
-        earlier = day_facts(_earlier_rows(connection, id_entity, keys))
-        for day, of_day in earlier.items():
-            left = facts[day].less(of_day)
+        facts[day] = each.facts
+        if len(each.gone):
+            listed = np.isin(of_day["id"], each.gone)
+            others[day], rows[day] = dict(of_day[listed].tolist()), of_day[~listed]
+            gone += others[day]
+    if gone:
+        for day, earlier in day_facts(_earlier_rows(connection, id_entity, gone)).items():
+            left = facts[day].less(earlier)
             if left is None:
                 return None
             facts[day] = left

@@ -1,5 +1,6 @@
 """Loader of invoices: writes new and changed rows to the tables, in one transaction."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,6 +13,8 @@ from bms_warehouse.tables import client_invoice, code_name
 
 RESOURCE = client_invoice.name
 """The resource's name in quarantine, files and code names."""
+IDLE_S = 60.0
+"""Seconds without a statement from which the session is kept: PostgreSQL ends idle transactions."""
 BATCH_ROWS = 8_000
 """Rows written at once: enough for speed, few enough that fetching continues in parallel."""
 
@@ -37,6 +40,7 @@ class Loader:
     changed: int = 0
     unchanged: int = 0
     _staged: int = 0
+    _used: float = field(default_factory=time.monotonic)
     _new: list[loads.CopyBuffer] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -50,9 +54,9 @@ class Loader:
             self._stage([rows])
         if self._staged + sum(each.rows for each in self._new) >= BATCH_ROWS:
             self.merge()
-        else:
-            # PostgreSQL ends a session that is idle in a transaction for too long.
+        elif time.monotonic() - self._used >= IDLE_S:
             self.connection.execute(text("select 1"))
+            self._used = time.monotonic()
 
     def merge(self) -> None:
         """Write the rows taken so far."""

@@ -102,23 +102,14 @@ class RowCounter:
         differing: pa.Table,
         new: pa.Array,
         records: Rows[ClientInvoice] | None,
-        references: Sequence[str | None] = (),
     ) -> None:
-        """Add the rows of a decoded response: all rows, differing rows, and which of these are new.
+        """Add decoded rows: all rows, differing rows, and which of these are new.
 
-        `records` is None if every value is as the interface describes. `references` are those of
-        rows that were not decoded.
+        `records` is None if every value is as the interface describes.
         """
         self._add_outside(window, rows)
         if new.true_count:
-            read = pa.chunked_array(
-                [*rows.column("reference_number").chunks, pa.array(references, pa.string())]
-            )
-            self._add_new(
-                window,
-                read.drop_null(),
-                differing if new.false_count == 0 else differing.filter(new),
-            )
+            self._add_new(differing if new.false_count == 0 else differing.filter(new))
         if records is None:
             return
         self.unknown |= differing.column("_extra").null_count < differing.num_rows
@@ -138,7 +129,22 @@ class RowCounter:
             share = Share(found, rows.num_rows)
             self.elsewhere.append(Part(share, frozenset(window), f" in the response for {window}"))
 
-    def _add_new(self, window: Window, references: pa.ChunkedArray, new: pa.Table) -> None:
+    def add_references(
+        self,
+        window: Window,
+        rows: pa.Table,
+        new: Sequence[bool],
+        others: Sequence[str | None],
+    ) -> None:
+        """Count the reference numbers that a response with new rows repeats; `others` are those of rows that were not decoded."""
+        read = [*rows.column("reference_number").chunks, pa.array(others, pa.string())]
+        references = pa.chunked_array(read).drop_null()
+        repeated = len(references) - pc.count_distinct(references).as_py()
+        days = frozenset(pc.unique(rows.column("_counted_day").filter(pa.array(new))).to_pylist())
+        share = Share(repeated, len(references))
+        self.repeated.append(Part(share, days, f" in the response for {window}"))
+
+    def _add_new(self, new: pa.Table) -> None:
         days = new.column("_counted_day")
         for measure, part in zip(NEW_EMPTY, self._by_age(days), strict=True):
             found = new.num_rows if (every := pc.all(part).as_py()) else pc.sum(part).as_py() or 0
@@ -155,10 +161,6 @@ class RowCounter:
         amounts = new.column("total_incl_vat").cast(pa.float64())
         self.negative += pc.sum(pc.less(amounts, 0)).as_py() or 0
         self._add_levels(new.column("currency"), amounts)
-        repeated = len(references) - pc.count_distinct(references).as_py()
-        part_days = frozenset(pc.unique(days).to_pylist())
-        share = Share(repeated, len(references))
-        self.repeated.append(Part(share, part_days, f" in the response for {window}"))
 
     def _by_age(self, days: pa.ChunkedArray) -> tuple[pa.ChunkedArray, ...]:
         """Return which rows are of today or later, of the last week, and older."""

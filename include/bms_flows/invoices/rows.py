@@ -14,7 +14,6 @@ from bms.responses import Rows
 from bms_flows.invoices.decode import (
     CODE_NAMES,
     ColumnarResponse,
-    KnownResponse,
     Response,
     ResponseReader,
 )
@@ -88,8 +87,6 @@ class RowReader:
 
     def read(self, answer: Response) -> ResponseRows:
         """Return the rows of a response: as columns at once if every value fits, else row by row."""
-        if isinstance(answer, KnownResponse):
-            answer = self._reader.read(answer.body)
         if isinstance(answer, ColumnarResponse):
             rows = typed_columns(answer.rows, _COLUMNS, self._zone, self._constants)
             if rows is not None:
@@ -111,6 +108,10 @@ class RowReader:
     def rows(self, raws: Sequence[msgspec.Raw]) -> Response:
         """Return rows of a response, for `read`."""
         return self._reader.rows(raws)
+
+    def whole(self, body: bytes) -> Response:
+        """Return a response, for `read`."""
+        return self._reader.read(body)
 
     def as_json(self, answer: Response, read: ResponseRows, rows: Sequence[int]) -> list[bytes]:
         """Return rows of the table as JSON; equal values give equal bytes."""

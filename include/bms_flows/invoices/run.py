@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -104,17 +105,22 @@ class Extraction:
         One response is transformed while the response before it is merged, files are written, and
         the next responses are fetched.
         """
-        raw = self.publication.landing.raw
-        with BackgroundWriter() as files, BackgroundWriter(waiting=1) as tables:
+        raw, loop = self.publication.landing.raw, asyncio.get_running_loop()
+        # Each thread has its own free memory, so the same thread transforms all responses.
+        with (
+            ThreadPoolExecutor(1) as thread,
+            BackgroundWriter() as files,
+            BackgroundWriter(waiting=1) as tables,
+        ):
             async for window, response in responses:
-                ready = await asyncio.to_thread(transform.add, window, response)
+                ready = await loop.run_in_executor(thread, transform.add, window, response)
                 path = raw / raw_file_name(self.unit.id_entity, window)
                 await files.put(save_raw, path, response.body)
                 for rows in ready:
                     await tables.put(loader.add, rows)
                 self.publication.renew()
                 self.progress.add(window, transform.counts)
-            for rows in await asyncio.to_thread(transform.flush):
+            for rows in await loop.run_in_executor(thread, transform.flush):
                 await tables.put(loader.add, rows)
             await files.done()
             await tables.done()

@@ -21,8 +21,6 @@ COUNTS = ("rows", "unpaid", "invoices", "open_invoices")
 class DayFacts(msgspec.Struct):
     """What the rows that count under a day add to the totals and the checks of a load."""
 
-    content: str = ""
-    """Digest of the rows as received."""
     stored: str = ""
     """Digest of the rows' ids and row hashes."""
     rows: int = 0

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sqlalchemy.engine import Connection
 
 from bms_flows.invoices.day_cache import DayCache
-from bms_flows.invoices.decode import CODE_NAMES, KnownResponse, Response, joined
+from bms_flows.invoices.decode import CODE_NAMES, KnownDay, Response, SplitResponse
 from bms_flows.invoices.dedup import DedupIndex, IdArray, duplicate_rows
 from bms_flows.invoices.known_rows import KnownRows, known_rows
 from bms_flows.invoices.row_counter import RowCounter, day_facts
@@ -32,8 +32,8 @@ from bms_warehouse import loads
 from bms_warehouse.queries.invoices import changed_since
 from bms_warehouse.tables import client_invoice
 
-BATCH_BYTES = 8_000_000
-"""Responses that are transformed together; each costs milliseconds beyond its rows."""
+BATCH_BYTES = 4_000_000
+"""Size of the responses that are transformed together; each transform costs milliseconds beyond its rows."""
 LONGEST_CODE = 200
 """Characters; a longer text is no code and has no label: PostgreSQL could not index it."""
 NOTHING = loads.CopyBuffer((), 0, b"")
@@ -83,7 +83,7 @@ class Transform:
     """Ids of the valid rows."""
     invalid_ids: set[int] = field(default_factory=set)
     """Ids of the invalid rows."""
-    _waiting: list[tuple[Window, KnownResponse]] = field(default_factory=list)
+    _waiting: list[tuple[Window, SplitResponse]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.id_entity = self.reading.id_entity
@@ -95,90 +95,103 @@ class Transform:
     def add(self, window: Window, response: Response) -> list[loads.CopyBuffer]:
         """Transform one window's response; return new and changed rows, also those of waiting responses.
 
-        Responses without new rows wait until they are `BATCH_BYTES`, and are transformed together.
+        Split responses of consecutive days wait until they are `BATCH_BYTES`, and are transformed together.
         """
-        waits = isinstance(response, KnownResponse) and not response.new
-        joins = waits and (not self._waiting or self._waiting[-1][0].end + DAY == window.start)
+        if not isinstance(response, SplitResponse):
+            known = self._known(window, {}) or KnownRows()
+            read = self._reader.read(response)
+            return [*self.flush(), self._add([(window, response)], known, response, read)]
+        joins = not self._waiting or self._waiting[-1][0].end + DAY == window.start
         ready = [NOTHING] if joins else self.flush()
-        if isinstance(response, KnownResponse) and waits:
-            self._waiting.append((window, response))
-            if sum(len(each.body) for _, each in self._waiting) >= BATCH_BYTES:
-                ready += self.flush()
-            return ready
-        return [*ready, self._add([window], *self._known(window, response), response)]
+        self._waiting.append((window, response))
+        if sum(len(each.body) for _, each in self._waiting) >= BATCH_BYTES:
+            ready += self.flush()
+        return ready
 
     def flush(self) -> list[loads.CopyBuffer]:
-        """Transform the responses that wait; return their changed rows."""
+        """Transform the responses that wait; return their new and changed rows."""
         waiting, self._waiting = self._waiting, []
-        if not waiting:
-            return []
-        windows, responses = zip(*waiting, strict=True)
-        whole, together = Window(windows[0].start, windows[-1].end), joined(responses)
-        known, others = self._known(whole, together)
-        if others is not together:
-            return [self._add(windows, known, others, together)]
-        return [
-            self._add([window], *self._known(window, response), response)
-            for window, response in waiting
-        ]
+        return self._together(waiting) if waiting else []
+
+    def _together(
+        self, responses: Sequence[tuple[Window, SplitResponse]]
+    ) -> list[loads.CopyBuffer]:
+        """Transform responses at once, or one by one if a value or a repeated id is unusual."""
+        whole, alone = Window(responses[0][0].start, responses[-1][0].end), len(responses) == 1
+        days = {day: of_day for _, each in responses for day, of_day in each.days.items()}
+        known = self._known(whole, days)
+        if known and not self.index.known(known.ids_of(whole)):
+            raws = [raw for _, each in responses for raw in each.others]
+            if not raws:
+                return [self._add(responses, known)]
+            rows = self._reader.rows(raws)
+            read = self._reader.read(rows)
+            if alone or (_is_usual(read) and self._are_first(known.ids_of(whole), read.table)):
+                return [self._add(responses, known, rows, read)]
+        if alone:
+            [(window, response)] = responses
+            return self.add(window, self._reader.whole(response.body))
+        return [rows for each in responses for rows in self._together([each])]
+
+    def _are_first(self, ids: IdArray, rows: pa.Table) -> bool:
+        """Return whether no id of rows appeared before, in another response or among `ids`."""
+        decoded = rows.column("id_invoice").to_numpy()
+        every = np.concatenate([ids, decoded])
+        return len(np.unique(every)) == len(every) and not self.index.known(decoded)
 
     def _add(
         self,
-        windows: Sequence[Window],
+        responses: Sequence[tuple[Window, Response]],
         known: KnownRows,
-        others: Response | None,
-        response: Response,
+        others: Response | None = None,
+        read: ResponseRows | None = None,
     ) -> loads.CopyBuffer:
-        """Add rows of windows; return the new and changed rows.
+        """Add rows of responses; return the new and changed rows.
 
-        `known` are the rows that need no decoding, `others` the others, None if all days are equal. All
-        rows of several windows are in them.
+        `known` are the rows that need no decoding, `others` and `read` the decoded rows, None if all
+        days are equal. Several responses have only rows of their windows.
         """
+        windows = [window for window, _ in responses]
         whole = Window(windows[0].start, windows[-1].end)
         ids = known.ids_of(whole)
         self.index.add(ids)
         self.counts.rows_read += len(ids)
         self.counts.unchanged += len(ids)
-        if others is None:
+        if others is None or read is None:
             for window in windows:
                 self._add_window(window, known, known.facts, np.array([], np.int64), 0)
             return NOTHING
-        read = self._reader.read(others)
         self.counts.rows_read += read.table.num_rows + len(read.invalid)
         for record in read.invalid:
-            self._quarantine(
-                record, next((w for w in windows if record.day and record.day in w), windows[0])
-            )
+            self._quarantine(record, windows[0])
         rows = self._deduplicated(others, read, windows[0])
         rows = rows.append_column("_counted_day", counted_days(rows.column("_day"), whole))
         rows = self._without_excluded_days(rows)
         facts = known.with_decoded(day_facts(rows))
         if self.cache and self._is_plain(read, rows):
             self.cache.add(whole, facts, rows, known)
-        differs, new, outside = self._compare(rows, known.others_of(whole))
-        days, keys = rows.column("_counted_day").to_numpy(), rows.column("id_invoice").to_numpy()
-        for window in windows:
-            start, end = np.datetime64(window.start), np.datetime64(window.end)
-            decoded = keys[(days >= start) & (days <= end)]
-            self._add_window(window, known, facts, decoded, outside)
-        differing, new = _where(differs, rows), _where(differs, new)
+        differs, new = list[bool](), list[bool]()
+        for window, response in responses:
+            split = response if isinstance(response, SplitResponse) else None
+            part = rows.slice(len(new), len(split.others) if split else None)
+            differ_here, new_here, outside = self._compare(part, known.others_of(window))
+            self._add_window(window, known, facts, part.column("id_invoice").to_numpy(), outside)
+            if any(new_here):
+                equal = known.ids_of(window)
+                references = split.references(equal) if split and len(equal) else ()
+                self.rows.add_references(window, part, new_here, references)
+            differs += differ_here
+            new += new_here
+        chosen = pa.array(differs, pa.bool_())
+        differing, are_new = _where(chosen, rows), _where(chosen, pa.array(new, pa.bool_()))
         unequal = differing["_counted_day"].filter(amounts_differ(differing))
         self.amounts_differ += unequal.to_pylist()
-        references: Sequence[str | None] = ()
-        if new.true_count and isinstance(response, KnownResponse):
-            references = response.references(ids)
-        self.rows.add(whole, rows, differing, new, read.records, references)
-        return loads.copy_buffer(_stored(differing), new=pc.all(new).as_py())
+        self.rows.add(whole, rows, differing, are_new, read.records)
+        return loads.copy_buffer(_stored(differing), new=pc.all(are_new).as_py())
 
-    def _known(self, window: Window, response: Response) -> tuple[KnownRows, Response | None]:
-        """Return the rows that the warehouse is known to have, and the others, None if all days are equal."""
-        if isinstance(response, KnownResponse):
-            known = known_rows(self.committed, self.id_entity, window, response)
-            if known and not self.index.known(known.ids_of(window)):
-                return known, None if response.others is None else self._reader.rows(
-                    response.others
-                )
-        return KnownRows(others={window.start: self._stored_in(window)}), response
+    def _known(self, window: Window, days: Mapping[date, KnownDay]) -> KnownRows | None:
+        """Return the rows that the warehouse has, None if `days` have other rows there."""
+        return known_rows(self.committed, self.id_entity, window, days, self.excluded_days)
 
     def _add_window(
         self,
@@ -206,11 +219,9 @@ class Transform:
 
     def _is_plain(self, read: ResponseRows, rows: pa.Table) -> bool:
         """Return whether the rows by day are all that the response contains."""
-        records = read.records
         return (
-            rows.num_rows == read.table.num_rows
-            and not read.invalid
-            and not (records and (records.coerced or records.mistyped))
+            _is_usual(read)
+            and rows.num_rows == read.table.num_rows
             and rows.column("_day").equals(rows.column("_counted_day"))
         )
 
@@ -285,7 +296,7 @@ class Transform:
 
     def _compare(
         self, rows: pa.Table, listed: Mapping[int, bytes]
-    ) -> tuple[pa.Array, pa.Array, int]:
+    ) -> tuple[list[bool], list[bool], int]:
         """Return which rows are new or changed, which are new, and how many of other days differ.
 
         `listed` are the row hashes that the warehouse has for the days.
@@ -300,19 +311,8 @@ class Transform:
             newer = self._changed_since(ids)
             differs = [each and key not in newer for key, each in zip(ids, differs, strict=True)]
         self.counts.unchanged += differs.count(False)
-        changed = pa.array(differs, pa.bool_())
-        outside_changed = pc.sum(pc.and_(outside, changed)).as_py() or 0
-        new = pa.array([key not in known for key in ids], pa.bool_())
-        return changed, new, outside_changed
-
-    def _stored_in(self, window: Window) -> dict[int, bytes]:
-        """Return the stored hashes of the window's days, without excluded days."""
-        return self._stored(
-            "_day between %(start)s and %(end)s and _day <> all(%(excluded)s)",
-            start=window.start,
-            end=window.end,
-            excluded=[*self.excluded_days],
-        )
+        outside_changed = pc.sum(pc.and_(outside, pa.array(differs, pa.bool_()))).as_py() or 0
+        return differs, [key not in known for key in ids], outside_changed
 
     def _stored_elsewhere(self, rows: pa.Table) -> dict[int, bytes]:
         """Return the stored hashes of rows that are listed outside their day, or have no day."""
@@ -346,6 +346,12 @@ class Transform:
             return
         self.counts.quarantined += 1
         self.invalid_rows.append(row)
+
+
+def _is_usual(read: ResponseRows) -> bool:
+    """Return whether every row is valid, without a value of an unexpected type."""
+    records = read.records
+    return not read.invalid and not (records and (records.coerced or records.mistyped))
 
 
 def _where(chosen: pa.Array, rows: Any) -> Any:

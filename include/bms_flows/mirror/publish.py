@@ -18,7 +18,6 @@ from bms_flows.runtime.checks import Finding, judge
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.profile import Profile
 from bms_flows.runtime.step_log import RowCounts
-from bms_flows.texts import ALARMS, MANY_GONE
 from bms_warehouse import loads, mirrors, tables
 from bms_warehouse.database import clock
 from bms_warehouse.locks import serialize
@@ -78,6 +77,8 @@ class MirrorOutcome:
             return "\n".join([held, *(str(each) for each in self.findings), ACCEPT])
         if self.state == "complete":
             return None
+        from bms_flows.texts import ALARMS, MANY_GONE  # noqa: PLC0415 - as in `checks`
+
         message = MANY_GONE if self.agreed else ALARMS["unstable"]
         many = f" Missing: {self.excess}." if self.excess else ""
         return f"{message.meaning}{many} {message.do}"

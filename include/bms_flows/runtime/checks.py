@@ -17,7 +17,6 @@ from typing import Final, Literal
 
 from bms_flows.runtime.probability import is_improbable
 from bms_flows.runtime.profile import Level, Part, Profile, Share, StoredProfile
-from bms_flows.texts import VIOLATIONS
 
 CHANCE: Final = 1e-5
 """A share less probable than this is implausible."""
@@ -136,6 +135,8 @@ class Finding:
     measure: str | None = None
 
     def __str__(self) -> str:
+        from bms_flows.texts import VIOLATIONS  # noqa: PLC0415 - reads files that most loads need not
+
         section = VIOLATIONS[self.code]
         return f"{self.code} ({self.where}): {section.happened} {section.do}"
 

@@ -52,7 +52,8 @@ def fields_of(
 
 
 STORED_ROWS = b"""
-    select _day, string_agg(int8send(id_invoice) || _row_hash, '')
+    select _day, string_agg(int8send(id_invoice) || case when length(_row_hash) = 16
+        then _row_hash else decode(repeat('00', 16), 'hex') end, '')
     from bms.client_invoice
     where id_entity = %(id_entity)s and _missing_since is null
         and _day between %(start)s and %(end)s
@@ -63,7 +64,7 @@ STORED_ROWS = b"""
 def stored_rows(
     connection: Connection, id_entity: int, start: date, end: date
 ) -> dict[date, bytes]:
-    """Return each day's invoices in any order: eight bytes of the id, then the row hash."""
+    """Return each day's invoices in any order: eight bytes of the id, then the 16 of the row hash."""
     given = {"id_entity": id_entity, "start": start, "end": end}
     with loads.driver(connection).cursor(binary=True) as cursor:
         return dict(cursor.execute(STORED_ROWS, given).fetchall())

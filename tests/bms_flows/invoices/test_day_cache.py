@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine
 
 from bms_flows.invoices.day_cache import DayCache
-from bms_flows.invoices.decode import KnownResponse
+from bms_flows.invoices.decode import SplitResponse
 from bms_flows.invoices.known_rows import KnownRows, known_rows
 from bms_flows.invoices.rows import Reading
 from bms_flows.runtime.windows import DAY, Window
@@ -158,19 +158,19 @@ def test_only_rows_that_differ_are_decoded(company: Company, warehouse: Engine) 
     window = Window(FIRST, LAST)
     zone = scalar(warehouse, "select details->>'zone' from bms.step_run where step = 'extract'")
 
-    def read() -> tuple[KnownResponse, KnownRows]:
+    def read() -> tuple[SplitResponse, KnownRows]:
         cache = DayCache(Reading(1, zone, "invoice_date"))
         body = json.dumps(company.service.listed(window)).encode()
         with warehouse.connect() as connection:
             cache.load(connection, [*window])
             response = cache.read(window, body)
-            assert isinstance(response, KnownResponse)
-            known = known_rows(connection, 1, window, response)
+            assert isinstance(response, SplitResponse)
+            known = known_rows(connection, 1, window, response.days)
         assert known is not None
         return response, known
 
     response, known = read()
-    assert response.others is None
+    assert not response.others
     assert len(known.ids_of(window)) == 60
     company.service.rows.append(invoice(61, FIRST, status_name="Payée"))
     # First with the entries of decoded days, then with those of partly decoded days.
@@ -179,11 +179,11 @@ def test_only_rows_that_differ_are_decoded(company: Company, warehouse: Engine) 
         edit(company.service.rows[-1], total_due=gone)
         company.service.rows[:] = [r for r in company.service.rows if r["id_invoice"] != gone]
         response, known = read()
-        assert response.others is not None
+        assert response.others
         assert [json.loads(bytes(row))["id_invoice"] for row in response.others] == [1, 61]
         assert (sorted(known.others_of(window)), len(known.ids_of(window))) == (others, equal)
         company.read(FIRST, LAST)
-        assert read()[0].others is None
+        assert not read()[0].others
 
 
 DAMAGE = {
@@ -241,7 +241,7 @@ def test_an_entry_holds_for_its_settings_only(company: Company, warehouse: Engin
         with warehouse.connect() as connection:
             cache.load(connection, [*window])
         read = cache.read(window, body)
-        return isinstance(read, KnownResponse) and read.others is None
+        return isinstance(read, SplitResponse) and not read.others
 
     assert known(1, zone, "invoice_date")
     assert not known(2, zone, "invoice_date")

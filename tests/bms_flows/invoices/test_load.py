@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import Connection, Engine, text
 
+from bms_flows.invoices import load as load_module
 from bms_flows.invoices.load import Languages, Loader
 from bms_warehouse import loads
 from bms_warehouse.database import clock
@@ -20,8 +21,11 @@ def last_asked(engine: Engine, connection: Connection) -> datetime:
         return other.scalars(query, {"pid": pid}).one()
 
 
-def test_a_load_without_changes_keeps_its_session_active(warehouse: Engine) -> None:
+def test_a_load_without_changes_keeps_its_session_active(
+    warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A session that asks nothing in a transaction for ten minutes is ended; years take longer to read."""
+    monkeypatch.setattr(load_module, "IDLE_S", 0)
     with warehouse.begin() as connection:
         loader = Loader(connection, 1, Languages("FR", "FR"), clock(connection))
         before = last_asked(warehouse, connection)
