@@ -64,9 +64,13 @@ async def find_sample(read_range: ReadRange, today: date) -> Sample | None:
 async def probe_range_date(sample: Sample, assumed: str) -> ContractFinding:
     """Return the field that every row has within the range.
 
-    If two fields qualify, read a range around a row in which they differ.
+    If two fields qualify, read a range around a row in which they differ. The `assumed` field qualifies
+    although some rows lack it: the service may list drafts without a date by another one.
     """
     left = fields_within(sample.rows, sample.window)
+    with_assumed = [row for row in sample.rows if row.get(assumed)]
+    if assumed not in left and 2 * len(with_assumed) > len(sample.rows):
+        left += {assumed} & {*fields_within(with_assumed, sample.window)}
     for first, second in itertools.combinations(left, 2):
         row = distinguishing_row(sample.rows, first, second)
         if row is None or first not in left or second not in left:

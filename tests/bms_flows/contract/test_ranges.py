@@ -1,16 +1,22 @@
 """Tests of findings from invoice ranges."""
 
+import asyncio
+import json
 from datetime import date
 from typing import Any
 
 import pytest
 
+from bms.transport import Response
 from bms_flows.contract.ranges import (
+    Sample,
     distinguishing_row,
     end_date,
     fields_within,
+    probe_range_date,
     range_date,
 )
+from bms_flows.contract.replies import Reply
 from bms_flows.runtime.windows import Window
 
 MARCH = Window(date(2026, 3, 1), date(2026, 3, 31))
@@ -31,6 +37,26 @@ def test_a_distinguishing_row_has_its_fields_four_days_apart() -> None:
     far = {"invoice_date": "2026-03-10", "due_date": "2026-03-14"}
     assert distinguishing_row([near], "invoice_date", "due_date") is None
     assert distinguishing_row([near, far], "invoice_date", "due_date") is far
+
+
+@pytest.mark.parametrize(
+    ("invoiced", "value"), [("2026-03-14", "invoice_date"), ("2026-03-10", None)]
+)
+def test_drafts_without_a_date_do_not_contradict_the_date(invoiced: str, value: str | None) -> None:
+    """The service lists an invoice without a date on the day of its creation."""
+    rows: list[dict[str, Any]] = [
+        {"id_invoice": 1, "invoice_date": "2026-03-12", "created_on": "2026-03-12T10:00:00Z"},
+        {"id_invoice": 2, "invoice_date": invoiced, "created_on": "2026-03-10T10:00:00Z"},
+        {"id_invoice": 3, "invoice_date": None, "created_on": "2026-03-20T10:00:00Z"},
+    ]
+
+    async def read_range(window: Window) -> Reply:
+        days = [date.fromisoformat((row["invoice_date"] or row["created_on"])[:10]) for row in rows]
+        listed = [row for row, day in zip(rows, days, strict=True) if day in window]
+        return Reply(Response(200, {}, json.dumps(listed).encode(), 0))
+
+    finding = asyncio.run(probe_range_date(Sample(MARCH, rows, read_range), "invoice_date"))
+    assert (finding.value, finding.advice) == (value, None)
 
 
 @pytest.mark.parametrize(
