@@ -80,8 +80,10 @@ class Nights(RuleBasedStateMachine):
     def create(self, day: int) -> None:
         key = len(self.revisions) + 1
         self.revisions[key] = 1
+        dated = FIRST + day * DAY
+        created = dated.isoformat() if key % 2 else None  # lists the invoice once it has no date
         self.service.rows.append(
-            invoice(key, FIRST + day * DAY, invoice_subject="rev 1", id_client=7)
+            invoice(key, dated, invoice_subject="rev 1", id_client=7, created_on=created)
         )
 
     @rule(choice=CHOICE)
