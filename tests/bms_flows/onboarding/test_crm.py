@@ -110,10 +110,13 @@ def test_a_live_record_replaces_a_deleted_match(
     """Two contacts merged in the CRM: one is deleted, the other has its address and name."""
     row = people("contact", "Girard;Alice;alice@depot.example;;;")
     old = None if ours else inserted(sandbox, email="alice@depot.example")
-    [first] = run(drop(row, "contact"))
+    this = drop(row, "contact")
+    [first] = run(this)
     assert (first.state, first.guid) == ("created" if ours else "already_there", old or first.guid)
     if listed:
         sandbox.edit("contacts", int(first.guid or 0), deleted=True, active=False)
+        [told] = run(this)  # its report is written again
+        assert codes([told]) == (["record_deleted"] if ours else [])  # else nothing was sent
     else:
         sandbox.delete("contacts", int(first.guid or 0))
     later = {"settle_s": 1e-6}  # the lists show by now what they ever will

@@ -19,6 +19,7 @@ from bms_sandbox.serve import Sandbox
 from bms_warehouse.locks import Busy
 from proofs.simulation.service import person
 from tests.bms_flows.onboarding.conftest import Drop, csv
+from tests.bms_flows.onboarding.crm import HEADS, people
 from tests.bms_flows.onboarding.onboarding import Run, onboard, others_working
 from tests.support.sql import scalars
 
@@ -177,6 +178,44 @@ def test_a_duplicate_is_reported_for_review(sandbox: Sandbox, drop: Drop) -> Non
         [outcome] = run(each)
         assert (outcome.state, outcome.faults[0].code) == ("needs_review", "duplicate_found")
         assert {each.guid for each in outcome.candidates} == {first.guid, other}
+
+
+@pytest.mark.parametrize(
+    ("resource", "row", "typed"),
+    [
+        ("employee", "1;900001;Girard;Alice;2026-05-15", {"payroll_number": "900777"}),
+        ("contact", "Girard;Alice;a@depot.example;0600000003;;", {"email": "b@perso.example"}),
+        ("contact", "Girard;Alice;a@depot.example;;Depot SA;", {"email": None}),
+    ],
+)
+def test_a_record_that_a_user_enters_under_another_key_meanwhile_is_reported(
+    resource: str, row: str, typed: dict[str, str], sandbox: Sandbox, drop: Drop
+) -> None:
+    other_row = row.replace("Alice", "Zoé").replace("900001", "900002").replace("a@", "z@")
+    this = drop(people(resource, row, other_row.replace("003", "004")), resource)
+    first, _ = run(this)
+    made = next(each for each in sandbox.rows(f"{resource}s") if each["first_name"] == "Alice")
+    sent = HEADS[resource].split(";")
+    again = {name: made[name] for name in sent if made.get(name) is not None} | typed
+    key = "guid_employee" if resource == "employee" else "id"
+    entered = str(sandbox.insert(f"{resource}s", **again)[key])
+    outcome, other = run(this)  # its report is written again
+    assert (outcome.state, outcome.faults[0].code) == ("needs_review", "duplicate_found")
+    assert {each.guid for each in outcome.candidates} == {first.guid, entered}
+    assert other.state == "created"
+
+
+def test_a_record_that_a_user_deletes_after_the_plan_is_reported(
+    sandbox: Sandbox, drop: Drop
+) -> None:
+    given = {"payroll_number": "900001", "start_date": "2026-05-15", "id_entity": 1}
+    known = sandbox.insert("employees", last_name="Girard", first_name="Zoé", **given)
+    this = drop(csv("900001;Girard;Zoé;2026-05-15;", "900002;Petit;Luc;2026-05-18;"))
+    assert ended(run(this)) == {"already_there": 1, "created": 1}
+    sandbox.delete("employees", known["guid_employee"])
+    outcome, other = run(this)  # its report is written again
+    assert (outcome.state, outcome.faults[0].code) == ("needs_review", "record_deleted")
+    assert other.state == "created"
 
 
 @pytest.mark.parametrize("lag", ["list_lag", "detail_lag"])

@@ -1,8 +1,10 @@
 """Receipt of a drop: each row in exactly one state, and control totals."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -10,10 +12,12 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Row
 
+from bms.errors import Forbidden
 from bms_flows.onboarding.faults import Fault, fault_from_json
 from bms_flows.onboarding.ledger.entry import EXISTING, Entry, State
 from bms_flows.onboarding.ledger.store import Ledger
 from bms_flows.onboarding.planning import approval
+from bms_flows.onboarding.planning.matching import finders_of
 from bms_flows.onboarding.planning.plan import Action
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.duplicates import DuplicateFinding, find_duplicates
@@ -25,7 +29,7 @@ from bms_flows.onboarding.reporting.report import (
     counts,
 )
 from bms_flows.onboarding.resources import body
-from bms_flows.onboarding.resources.evidence import contradicted
+from bms_flows.onboarding.resources.evidence import ServiceRecord, contradicted
 from bms_flows.onboarding.resources.normal_forms import NAMES
 from bms_flows.onboarding.resources.remote import Remote, read_permitted
 from bms_flows.onboarding.resources.snapshot import ServiceLists
@@ -69,12 +73,16 @@ async def make_receipt(snapshots: DropLists, plan_id: str) -> tuple[list[RowOutc
     values = {row.line: row.values for row in sheet.rows}
     findings: list[DuplicateFinding] = []
     contradicting: dict[int, tuple[str, Collection[str]]] = {}
+    shown: ServiceLists | None = None
     if plan.state == "applied" and entries:
         shown = await snapshots.refresh()
         records = list(shown.records.values())
         findings = await find_duplicates(ledger, remote.identity, records)
         identifying = {*NAMES, *remote.resource.key} - {remote.identity.scope}
         contradicting = contradictions(entries.values(), fields, shown, findings, identifying)
+        likenesses = {r["key"]: finders_of(sheet, remote.identity)[r["line"]] for r in plan.rows}
+        similar = appeared(entries.values(), likenesses, await snapshots.appeared(shown))
+        contradicting = {**similar, **contradicting}
 
     async def complete(row: Mapping[str, Any]) -> RowOutcome:
         entry = entries.get(row["key"])
@@ -91,6 +99,9 @@ async def make_receipt(snapshots: DropLists, plan_id: str) -> tuple[list[RowOutc
                 faults=(Fault(code, outcome.line),),
                 candidates=tuple(Candidate(guid=each, evidence=code) for each in ids),
             )
+        elif shown is not None and await _deleted(remote, shown, outcome):
+            deleted = (Fault("record_deleted", outcome.line),)
+            outcome = replace(outcome, state="needs_review", faults=deleted)
         given = values[row["line"]]
         if await _has_other_name(remote, outcome, given):
             outcome = replace(
@@ -129,6 +140,22 @@ def contradictions(
                 found[entry.id] = "duplicate_found", finding.remote_ids
         elif finding is not None and entry.state is State.REJECTED:
             found[entry.id] = "refused_but_created", finding.remote_ids
+    return found
+
+
+def appeared(
+    entries: Iterable[Entry], digests: Mapping[str, Collection[str]], new: Iterable[ServiceRecord]
+) -> dict[int, tuple[str, Collection[str]]]:
+    """Return, by ledger row that was created, the `new` records that may be its person too. Pure."""
+    near: dict[str | None, set[str]] = defaultdict(set)
+    for known in new:
+        for each in (known.key, *known.other_digests):
+            near[each].add(known.remote_id)
+    found: dict[int, tuple[str, Collection[str]]] = {}
+    for entry in entries:
+        ids = set[str]().union(*(near.get(each, ()) for each in digests[entry.key]))
+        if entry.state in EXISTING and not entry.existed and (ids := ids - {*entry.dismissed}):
+            found[entry.id] = "duplicate_found", sorted({entry.remote_id or "", *ids})
     return found
 
 
@@ -275,6 +302,16 @@ def receipt(
         ],
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=2)
+
+
+async def _deleted(remote: Remote, shown: ServiceLists, outcome: RowOutcome) -> bool:
+    """Return whether a user of the service deleted the record of a row since the plan."""
+    remote_id = outcome.guid or ""
+    if outcome.state in ("created", "adopted", "already_there") and shown.contains(remote_id):
+        return shown.shows_deleted(remote_id)
+    with suppress(Forbidden):
+        return outcome.state == "already_there" and await remote.read(remote_id) is None
+    return False
 
 
 async def _has_other_name(remote: Remote, outcome: RowOutcome, values: Mapping[str, Any]) -> bool:

@@ -1,7 +1,7 @@
 """Snapshots of the service's lists that belong to a drop: read, refreshed, stored, as the planner sees them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -53,6 +53,13 @@ class DropLists:
         if stored is None:
             return await self.take()
         return await self.remote.refresh(stored[1], await self.ledger.now())
+
+    async def appeared(self, shown: ServiceLists) -> Sequence[ServiceRecord]:
+        """Return the records, of no row, that are new or changed since the drop was planned."""
+        stored = await self._latest()
+        new = [k for k in shown.new_since(stored[1]) if not k.deleted] if stored else []
+        owners = await self.ledger.owners({known.remote_id for known in new})
+        return [known for known in new if known.remote_id not in owners]
 
     async def reuse(self) -> tuple[ServiceLists, int | None]:
         """Return the latest stored snapshot and its number if it is recent, else a refreshed one and None.
