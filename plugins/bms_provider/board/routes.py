@@ -253,8 +253,11 @@ def _error_page(
     except InvalidSetting:
         shown = OnboardingSettings()
     french = request.headers.get("Accept-Language", "").lower().startswith("fr")
-    known = texts.ERRORS.get("signed_out" if code == status.HTTP_401_UNAUTHORIZED else why)
-    if known and request.method == "POST":  # the board's script shows it on the page
+    script = request.method == "POST"  # the board's, which shows the error on the page
+    if code == status.HTTP_401_UNAUTHORIZED:
+        why = "session_ended" if script else "signed_out"
+    known = texts.ERRORS.get(why)
+    if known and script:
         return JSONResponse({"error": known}, code, headers=headers)
     language: Language = "FR" if french and known else "EN"
     why = known[language] if known else why

@@ -15,9 +15,11 @@ import openpyxl
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import Engine, text
+from upath import UPath
 
 from bms_flows.onboarding.inbox import uploads
 from bms_flows.onboarding.reading.sheet import Limits
+from bms_flows.runtime import storage
 from bms_flows.runtime.fork_server import CallLimits, ForkServer
 from bms_provider.board import inbox
 from bms_provider.board.inbox import READER
@@ -216,6 +218,16 @@ def test_an_old_browser_sends_the_origin(hr: TestClient) -> None:
         assert answer.status_code == status, origin
 
 
+def test_a_name_with_no_break_spaces_is_accepted(hr: TestClient) -> None:
+    assert upload(hr, csv(*ROWS), "entrées\u00a0de janvier\u202f: lot 2.csv").status_code == 200
+
+
+def test_a_session_that_ended_meanwhile_is_named(visit: Visit) -> None:
+    answer = upload(visit(), csv(*ROWS))
+    assert answer.status_code == 401
+    assert "dans un autre onglet" in answer.json()["error"]["FR"]
+
+
 def test_an_upload_belongs_to_its_user(visit: Visit, hr: TestClient) -> None:
     page = page_of(hr, csv(*ROWS))
     other = visit("user")
@@ -260,6 +272,15 @@ def test_old_and_surplus_uploads_make_room(hr: TestClient, data_root: Path) -> N
     page_before = pages[-1]
     assert post(hr, f"{page_before}/discard").json() == {"page": f"/airflow{INBOX}"}
     assert hr.get(page_before).status_code == 404
+
+
+def test_requests_that_remove_the_same_old_upload_at_once_do_not_fail(data_root: Path) -> None:
+    with ThreadPoolExecutor(4) as requests:
+        for _ in range(100):
+            old = uploads.begin(UPath(data_root), "employees", "a.csv", "recruiter")
+            storage.save_private(old.target, b"a")
+            assert [*requests.map(lambda each: each.remove(), [old] * 4)] == [None] * 4
+            assert not old.folder.exists()
 
 
 def test_an_undo_sheet_of_a_thousand_rows_lists_all_and_closes(

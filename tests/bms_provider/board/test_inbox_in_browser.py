@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from fastapi.testclient import TestClient
-from playwright.sync_api import Browser, FilePayload, Page, Route, expect
+from playwright.sync_api import Browser, Dialog, FilePayload, Page, Route, expect
 from sqlalchemy import Engine, text
 
 from tests import services
@@ -152,21 +152,51 @@ def test_a_file_is_uploaded_corrected_and_submitted(
     assert '"12 rue Haute\nBât. B"' in dropped.read_text("cp1252")
 
 
-def test_a_dragged_file_is_uploaded(opened: Callable[..., Page]) -> None:
-    page = opened()
+DRAG = """([at, ...files]) => {
+    const data = new DataTransfer();
+    for (const [name, content] of files) data.items.add(new File([content], name));
+    const event = (kind) => new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true });
+    return ["dragover", "drop"].map((kind) => document.querySelector(at).dispatchEvent(event(kind)));
+}"""
+"""Drag files to an element; returns whether the browser then opens them itself."""
+
+
+def test_a_dragged_file_is_uploaded_and_no_other_one(opened: Callable[..., Page]) -> None:
+    page, content = opened(), csv(ROWS[0], header=HEADER).decode("cp1252")
     page.goto(INBOX)
-    page.evaluate(
-        """([name, content]) => {
-            const data = new DataTransfer();
-            data.items.add(new File([content], name));
-            for (const kind of ["dragover", "drop"])
-                document.querySelector(".dropzone").dispatchEvent(
-                    new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
-        }""",
-        ["arrivées.csv", csv(ROWS[0], header=HEADER).decode("cp1252")],
-    )
+    assert page.evaluate(DRAG, [".dropzone", ["a.csv", content], ["b.csv", content]]) == [False] * 2
+    expect(page.get_by_role("status")).to_contain_text("un seul fichier à la fois")
+    page.evaluate(DRAG, [".dropzone", ["arrivées.csv", content]])
     page.wait_for_url("**/inbox/*")
     expect(page.get_by_role("heading", level=1)).to_have_text("arrivées.csv")
+    assert page.evaluate(DRAG, ["h1", ["b.csv", content]]) == [False] * 2
+
+
+def test_corrections_are_not_lost(opened: Callable[..., Page]) -> None:
+    page, asked = opened(), list[str]()
+    page.goto(INBOX)
+    page.locator("input[type=file]").set_input_files(
+        payload(csv(*ROWS, header=HEADER.replace("Nomm", "Nom")))
+    )
+    page.wait_for_url("**/inbox/*")
+    page.get_by_label("Nom, ligne 10", exact=True).click()
+    page.keyboard.type("Bernard")
+
+    def leave(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    page.once("dialog", leave)
+    page.reload()
+    assert asked == ["beforeunload"]
+    page.get_by_label("Nom, ligne 10", exact=True).fill("Bernard")
+    # While the corrections are checked, nothing can be typed into cells that are shown anew then.
+    checking = "document.querySelector('[data-check]').click(), document.querySelector('main section').inert"
+    assert page.evaluate(checking) is True
+    expect(page.get_by_role("status")).to_have_text("Vérifié.")
+    assert page.evaluate("document.querySelectorAll('[inert]').length") == 0
+    page.get_by_role("button", name="Abandonner").click()
+    page.wait_for_url(INBOX)
 
 
 @pytest.mark.usefixtures("report")
@@ -264,3 +294,4 @@ def test_a_refused_upload_is_explained(opened: Callable[..., Page]) -> None:
     page.locator("input[type=file]").set_input_files({**file, "name": "_modele.csv"})
     expect(page.get_by_role("status")).to_contain_text("Renommez le fichier.")
     picture(page, "inbox-6-refused")
+    assert not page.locator("input[type=file]").input_value()  # the same file can be chosen again

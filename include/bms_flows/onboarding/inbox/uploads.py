@@ -3,6 +3,7 @@
 import re
 import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -71,8 +72,9 @@ class Upload:
         """Delete the upload."""
         for name in (_CORRECTED, _ORIGINAL, _FACTS):
             (self.folder / name).unlink(missing_ok=True)
-        if self.folder.protocol in storage.LOCAL and self.folder.exists():
-            self.folder.rmdir()
+        if self.folder.protocol in storage.LOCAL:
+            with suppress(OSError):  # another request removes it too, or still writes
+                self.folder.rmdir()
 
 
 def begin(root: UPath, inbox: str, name: str, user: str) -> Upload:
@@ -104,7 +106,8 @@ def check_name(folder: UPath, name: str) -> None:
         inside(folder, name)
     except OutsideInbox:
         raise BadName from None
-    if ignored(name) or not name.isprintable() or len(name.encode()) > LONGEST_NAME:
+    visible = name.replace("\u00a0", " ").replace("\u202f", " ").isprintable()
+    if ignored(name) or not visible or len(name.encode()) > LONGEST_NAME:
         raise BadName
 
 

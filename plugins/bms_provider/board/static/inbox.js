@@ -36,14 +36,19 @@ const refresh = async () => {
   }
 };
 
-const upload = async (file) => {
+const upload = async ([file, ...more]) => {
   const address = document.querySelector("[data-upload]")?.dataset.upload;
   if (!file || !address) return;
+  if (more.length) return say(page().dataset.single);
   const found = await post(address, file, { "X-File-Name": encodeURIComponent(file.name), "Content-Type": "application/octet-stream" });
   if (found) location.assign(found.page);
 };
 
-const changed = () => [...document.querySelectorAll("[data-line]")].filter((each) => each.value !== each.defaultValue);
+const changed = () => [...document.querySelectorAll("[data-place]")].filter((each) => each.value !== each.defaultValue);
+// What is typed into cells that are about to be replaced would be lost.
+const freeze = (on) => {
+  for (const each of document.querySelectorAll("#inbox section, .column")) each.inert = on;
+};
 // Send all corrected cells and headers, since the page is shown anew.
 const correct = async (headers = {}) => {
   const cells = {};
@@ -52,8 +57,13 @@ const correct = async (headers = {}) => {
     if ("added" in dataset) headers[dataset.place] = dataset.header;
   }
   const { digest } = document.querySelector("[data-digest]").dataset;
-  if (!(await postJson(page().dataset.cells, { cells, headers, digest }))) return;
-  await refresh();
+  freeze(true);
+  try {
+    if (!(await postJson(page().dataset.cells, { cells, headers, digest }))) return;
+    await refresh();
+  } finally {
+    freeze(false);
+  }
   say(page().dataset.checked);
   (document.querySelector("[aria-invalid]") ?? document.querySelector("[data-submit] [type=submit]"))?.focus();
 };
@@ -78,8 +88,13 @@ setInterval(() => {
   if (follows && !document.hidden && !choosing()) refresh();
 }, 3000);
 
-addEventListener("change", ({ target }) => {
-  if (target.matches("[type=file]")) upload(target.files[0]);
+addEventListener("change", async ({ target }) => {
+  if (!target.matches("[type=file]")) return;
+  await upload(target.files);
+  target.value = ""; // so that the same file can be chosen again
+});
+addEventListener("beforeunload", (event) => {
+  if (changed().length) event.preventDefault();
 });
 addEventListener("input", ({ target }) => {
   if (!target.matches("[data-line]")) return;
@@ -109,7 +124,9 @@ addEventListener("click", once(async ({ target }) => {
   }
   if (target.matches("[data-post]")) {
     const found = await postJson(target.dataset.post, {});
-    if (found) location.assign(found.page);
+    if (!found) return;
+    for (const each of changed()) each.value = each.defaultValue; // discarded
+    location.assign(found.page);
   }
 }));
 const send = once(async ({ target }) => {
@@ -124,11 +141,9 @@ addEventListener("submit", (event) => {
 });
 for (const kind of ["dragover", "drop"]) {
   addEventListener(kind, (event) => {
-    const zone = document.querySelector("[data-upload]");
-    if (!zone) return;
-    event.preventDefault();
-    zone.classList.toggle("over", kind === "dragover");
-    if (kind === "drop") upload(event.dataTransfer.files[0]);
+    if (event.dataTransfer.types.includes("Files")) event.preventDefault(); // no page but this one opens it
+    document.querySelector("[data-upload]")?.classList.toggle("over", kind === "dragover");
+    if (kind === "drop") upload(event.dataTransfer.files);
   });
 }
 addEventListener("dragleave", () => document.querySelector("[data-upload]")?.classList.remove("over"));
