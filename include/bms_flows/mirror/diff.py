@@ -70,6 +70,7 @@ class ListDiff:
     """Digest of every readable row, in its latest state."""
     _extras: dict[Key, Extra] = field(default_factory=dict)
     _deleted: set[Key] = field(default_factory=set)
+    _unchanged: bool = False
     _waiting: dict[Key, ListItem] = field(default_factory=dict)
 
     def find(self, raws: Sequence[msgspec.Raw]) -> tuple[Sequence[bytes], list[KeyedRow | None]]:
@@ -126,6 +127,13 @@ class ListDiff:
                 and flags == self._flags(key)
             ):
                 self.compared.rows[mark] = (key, digest)
+        self._unchanged = len(self.compared.rows) == len(self.recalled)
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether the lists had exactly the recalled rows, and the mirror, too."""
+        sizes = {len(self.recalled), len(self.compared.rows), len(self._digests)}
+        return self._unchanged and not self.corrected and len(sizes) == 1
 
     def latest(self) -> Iterator[tuple[bytes, RecalledRow]]:
         """Yield the compared rows in their latest state, for the next run to recall."""

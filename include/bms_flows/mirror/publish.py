@@ -117,7 +117,7 @@ def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) 
     else:
         outcome.counts = _publish_rows(connection, outcome, at)
         diff = outcome.diff
-        if outcome.whole and diff.compared.rows:
+        if outcome.whole and not diff.unchanged:
             cache.save(connection, diff.volatile, diff.latest(), **outcome.of_list)
         profiles.save(
             connection,
