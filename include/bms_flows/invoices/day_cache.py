@@ -54,7 +54,6 @@ class DayCache:
         self._context = hashlib.sha256(code + JSON.encode(self.reading))
         self._received: dict[date, bytes] = {}
         self._read: list[dict[str, object]] = []
-        self._days: dict[str | None, date | None] = {None: None}
 
     def load(self, connection: Connection, days: Collection[date]) -> None:
         """Read the entries of `days`."""
@@ -95,13 +94,12 @@ class DayCache:
         rows["id"][equal], days[equal] = known["id"][place[equal]], day_of_known[place[equal]]
         if not equal.all():
             different = np.flatnonzero(~equal).tolist()
-            whole = len(different) == len(raws)
-            content = body if whole else b"[%b]" % b",".join([raws[each] for each in different])
+            content = b"[%b]" % b",".join([raws[each] for each in different])
             listed = numbers(content, self.reading.range_date)
             rows["id"][different] = [each.id_invoice for each in listed]
-            days[different] = [
-                self._day_number(window, getattr(each, self.reading.range_date)) for each in listed
-            ]
+            texts = [getattr(each, self.reading.range_date) for each in listed]
+            day_of = {text: self._day_number(window, text) for text in {*texts}}
+            days[different] = [*map(day_of.__getitem__, texts)]
         if (days < 0).any() or len(np.unique(rows["id"])) < len(rows):
             return None
         seen = np.isin(np.arange(len(known)), place)
@@ -161,12 +159,10 @@ class DayCache:
 
     def _day_number(self, window: Window, text: str | None) -> int:
         """Return the position in the window of the day of a date, -1 if it has none."""
-        if text not in self._days:
-            try:
-                self._days[text] = parse_date(text, self.reading.zone) if text else None
-            except ValueError:
-                self._days[text] = None
-        day = self._days[text]
+        try:
+            day = parse_date(text, self.reading.zone) if text else None
+        except ValueError:
+            return -1
         return (day - window.start).days if day is not None and day in window else -1
 
     def _digest(self, day: date, json: bytes, digests: bytes) -> bytes:

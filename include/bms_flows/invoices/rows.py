@@ -79,7 +79,7 @@ class RowReader:
     """Reads responses; not thread-safe."""
 
     reading: Reading
-    _reader: ResponseReader = field(default_factory=ResponseReader)
+    responses: ResponseReader = field(default_factory=ResponseReader)
 
     def __post_init__(self) -> None:
         self._zone, self._range_date = self.reading.zone, self.reading.range_date
@@ -105,21 +105,13 @@ class RowReader:
         table = self._completed(framed.rows, extra)
         return ResponseRows(table, framed.kept, invalid, records)
 
-    def rows(self, raws: Sequence[msgspec.Raw]) -> Response:
-        """Return rows of a response, for `read`."""
-        return self._reader.rows(raws)
-
-    def whole(self, body: bytes) -> Response:
-        """Return a response, for `read`."""
-        return self._reader.read(body)
-
     def as_json(self, answer: Response, read: ResponseRows, rows: Sequence[int]) -> list[bytes]:
         """Return rows of the table as JSON; equal values give equal bytes."""
         records = read.records or self._records(answer)
         return [_as_json(records, read.positions[row]) for row in rows]
 
     def _records(self, answer: Response) -> Rows[ClientInvoice]:
-        return answer if isinstance(answer, Rows) else self._reader.records(answer.body)
+        return answer if isinstance(answer, Rows) else self.responses.records(answer.body)
 
     def _completed(self, rows: pa.Table, extra: pa.Array) -> pa.Table:
         rows = rows.append_column("_extra", extra)

@@ -124,13 +124,13 @@ class Transform:
             raws = [raw for _, each in responses for raw in each.others]
             if not raws:
                 return [self._add(responses, known)]
-            rows = self._reader.rows(raws)
+            rows = self._reader.responses.rows(raws)
             read = self._reader.read(rows)
             if alone or (_is_usual(read) and self._are_first(known.ids_of(whole), read.table)):
                 return [self._add(responses, known, rows, read)]
         if alone:
             [(window, response)] = responses
-            return self.add(window, self._reader.whole(response.body))
+            return self.add(window, self._reader.responses.read(response.body))
         return [rows for each in responses for rows in self._together([each])]
 
     def _are_first(self, ids: IdArray, rows: pa.Table) -> bool:
@@ -168,7 +168,8 @@ class Transform:
         rows = rows.append_column("_counted_day", counted_days(rows.column("_day"), whole))
         rows = self._without_excluded_days(rows)
         facts = known.with_decoded(day_facts(rows))
-        if self.cache and self._is_plain(read, rows):
+        whole_days = rows.column("_day").equals(rows.column("_counted_day"))
+        if self.cache and whole_days and _is_usual(read) and rows.num_rows == read.table.num_rows:
             self.cache.add(whole, facts, rows, known)
         differs, new = list[bool](), list[bool]()
         for window, response in responses:
@@ -216,14 +217,6 @@ class Transform:
         missing -= self.index.known(missing)
         stored = len(ids) + len(others)
         self.windows.append(WindowComparison(window, stored, missing, outside))
-
-    def _is_plain(self, read: ResponseRows, rows: pa.Table) -> bool:
-        """Return whether the rows by day are all that the response contains."""
-        return (
-            _is_usual(read)
-            and rows.num_rows == read.table.num_rows
-            and rows.column("_day").equals(rows.column("_counted_day"))
-        )
 
     def add_moved(self, window: Window, response: Response) -> loads.CopyBuffer:
         """Return the missing invoices that the response for another window contains.
