@@ -87,6 +87,6 @@ def test_a_mirrored_row_has_the_digests_that_warehouses_store(name: str) -> None
 def test_an_invoice_has_the_digest_that_warehouses_store() -> None:
     body = msgspec.json.Encoder(decimal_format="number").encode([sample(ClientInvoice)])
     reader = RowReader(Reading(7, ZONE, "invoice_date"))
-    for response in (reader._reader.read(body), reader._reader.records(body)):
+    for response in (reader.responses.read(body), reader.responses.records(body)):
         [digest] = reader.read(response).table.column("_row_hash").to_pylist()
         assert [digest.hex()] == STORED["client_invoice"]
