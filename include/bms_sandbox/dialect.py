@@ -94,6 +94,7 @@ class Dialect:
 
     # Paging and lists
     page_size_max: int = _gap(0, "maximum page_size; 0: no limit")
+    page_size_step: int = _gap(1, "a page_size that is no multiple of this is 422")
     page_size_over: Literal["clamp", "clamp_rows", "refuse"] = _gap(
         "clamp",
         "a page_size above page_size_max: reduced to the maximum, reduced but total_pages of the request, or 422",

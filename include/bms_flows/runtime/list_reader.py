@@ -142,7 +142,7 @@ class ListReader:
     async def _read_pages(self, this: ListSnapshot) -> None:
         """Read all pages of a pass."""
         started, before = time.monotonic(), self.calls
-        first = await self._call(1, size=this.page_size)
+        first = await self._first_page(this)
         if len(self.passes) == 1:
             if (first.total_pages - 1) * this.page_size >= self.largest > this.page_size:
                 first = await self._larger(first)
@@ -167,6 +167,16 @@ class ListReader:
             *(self.name, len(self.passes), self.calls - before, this.page_size, this.received),
             *(len(this.rows), time.monotonic() - started),
         )
+
+    async def _first_page(self, this: ListSnapshot) -> Page[Any]:
+        """Return the first page, of the size of the first pass if the service refuses other sizes."""
+        try:
+            return await self._call(1, size=this.page_size)
+        except Refused as error:
+            if this.page_size == self.full_page or isinstance(error, Forbidden):
+                raise
+        this.page_size = self.full_page
+        return await self._call(1, size=this.page_size)
 
     async def _larger(self, first: Page[Any]) -> Page[Any]:
         """Return the first page with as many rows as the service gives, or `first`.

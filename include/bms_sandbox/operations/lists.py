@@ -79,6 +79,9 @@ def page_of(count: int, number: int, size: int, dialect: Dialect) -> Page:
     """
     if number < 1 or size < 1:
         raise ServiceError(422, "invalid_page", "page_number and page_size start at 1")
+    if size % dialect.page_size_step:
+        text = f"page_size is a multiple of {dialect.page_size_step}"
+        raise ServiceError(422, "invalid_page_size", text)
     largest, over = dialect.page_size_max or size, dialect.page_size_over
     if size > largest and over == "refuse":
         raise ServiceError(422, "page_too_large", f"page_size is at most {largest}")

@@ -70,6 +70,7 @@ IRRELEVANT = {
             "unknown_entity",
             "page_size_max",
             "page_size_over",
+            "page_size_step",
             "past_end",
             "no_rows",
             "total_pages_counts",

@@ -18,6 +18,7 @@ from tests.support.sql import execute
 
 READINGS: list[dict[str, Any]] = [
     {"page_size_max": 4},
+    {"page_size_step": 5},
     {"past_end": "not_found"},
     {"past_end": "last_page"},
     {"list_order": "id_desc"},
@@ -117,6 +118,13 @@ def test_flagged_contacts_are_found_wherever_the_service_lists_them(
     flagged = {row["id"] for row in mirror.rows("bms.contact", "_removal_reason = 'flagged'")}
     assert flagged == {row["id"] for row in mirror.sandbox.rows("contacts") if row["deleted"]}
     assert mirror.run()["changed"] == 0
+
+
+def test_a_service_that_refuses_other_page_sizes_is_read_on_equal_pages(mirror: Mirror) -> None:
+    mirror.sandbox.fill(contacts=33)
+    mirror.sandbox.set_dialect(page_size_step=5)
+    manifest = mirror.run(page_size=10, asked=RunOptions(details=False))
+    assert (manifest["state"], manifest["rows_read"]) == ("complete", 33)
 
 
 def test_unknown_fields_are_stored(sandbox: Sandbox, mirror: Mirror) -> None:
