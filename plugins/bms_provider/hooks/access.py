@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,20 @@ def describe_access(access: Access) -> str:
         return f"Token received{validity}. The service does not report which scopes it grants."
     granted = ", ".join(sorted(access.scopes))
     return f"Token received{validity}. Granted: {granted}. Missing: {', '.join(missing) or 'none'}."
+
+
+def not_found(conn_id: str) -> str:
+    """Return what the user should check if Airflow finds no connection; it skips unreadable ones."""
+    variable = f"AIRFLOW_CONN_{conn_id.upper()}"
+    if os.environ.get(variable):
+        return (
+            f"Airflow cannot read {variable}. Check its form: JSON with conn_type, host, login, password"
+            " and extra, or a URI whose parts are percent-encoded."
+        )
+    return (
+        f"The connection {conn_id} is in no variable and no secrets backend. Set {variable}. If it is in"
+        f" Airflow's database, run airflow connections test {conn_id}."
+    )
 
 
 def advice(error: BmsError, connection: Connection, base_url: str) -> str:

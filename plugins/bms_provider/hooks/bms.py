@@ -15,7 +15,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
 from bms_provider import pool
-from bms_provider.hooks.access import advice, describe_access, hurried, remedy
+from bms_provider.hooks.access import advice, describe_access, hurried, not_found, remedy
 from bms_provider.hooks.connection import (
     FIELDS,
     BadConnection,
@@ -227,11 +227,7 @@ class BmsHook(BaseHook):
         except BadConnection as error:
             return False, str(error)
         except AirflowNotFoundException:
-            return False, (
-                f"The connection {self.bms_conn_id} is in no variable and no secrets backend. Set"
-                f" AIRFLOW_CONN_{self.bms_conn_id.upper()}. If it is in Airflow's database, run airflow"
-                f" connections test {self.bms_conn_id}."
-            )
+            return False, not_found(self.bms_conn_id)
         except InvalidTlsFile as error:
             return False, f"{FIELDS[error.setting]} {error.problem}."
         except Exception as error:  # noqa: BLE001 - a foreign error's text may quote a secret

@@ -137,6 +137,20 @@ def test_a_test_of_a_missing_connection_names_its_variable() -> None:
     assert "Set AIRFLOW_CONN_BMS_MISSING." in text
 
 
+@pytest.mark.parametrize(
+    "given",
+    ["bms://id:canary@https://h:443/?application_id=a", '{"conn_type": "bms", "user": "i"}'],
+)
+def test_a_test_of_an_unreadable_variable_names_its_form(
+    monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    """Airflow reports such a connection as missing."""
+    monkeypatch.setenv("AIRFLOW_CONN_BMS_MISSING", given)
+    granted, text = BmsHook("bms_missing").test_connection()
+    assert not granted
+    assert text.startswith("Airflow cannot read AIRFLOW_CONN_BMS_MISSING. Check its form: JSON")
+
+
 @pytest.mark.usefixtures("sandbox")
 def test_unknown_extras_are_ignored_with_a_warning(
     connected: Any, caplog: pytest.LogCaptureFixture
