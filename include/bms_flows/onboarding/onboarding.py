@@ -357,9 +357,9 @@ def _nothing_to_do(drop: Drop, text: str) -> dict[str, Any]:
     return versioned(drop=drop.id, plan=None, ask=False, text=text)
 
 
-def _require_version(manifest: Mapping[str, Any]) -> None:
+def _require_version(manifest: Mapping[str, Any] | None) -> None:
     """Raise `OtherVersion` if another release made the manifest, before anything is done with it."""
-    drop = manifest.get("drop")
+    drop = (manifest or {}).get("drop")
     require_version(
         manifest,
         f"Trigger the DAG with drop={drop}: it plans again, and creates no created record again.",

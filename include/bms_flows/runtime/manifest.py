@@ -16,13 +16,24 @@ class OtherVersion(RuntimeError):
     retriable = False
 
 
+class NoManifest(RuntimeError):
+    """The task before has no result."""
+
+    retriable = False
+
+
 def versioned(**values: Any) -> dict[str, Any]:
     """Return a manifest with its version."""
     return {"version": VERSION, **values}
 
 
-def require_version(manifest: Mapping[str, Any], remedy: str) -> None:
-    """Raise `OtherVersion` with the remedy if the manifest is of another version."""
+def require_version(manifest: Mapping[str, Any] | None, remedy: str) -> None:
+    """Raise `NoManifest` without a manifest, `OtherVersion` with the remedy for another version."""
+    if manifest is None:
+        raise NoManifest(
+            "the task before this one has no result: a user marked it as successful, or the result was"
+            " deleted. Clear that task, so that it runs"
+        )
     found = manifest.get("version")
     if found != VERSION:
         raise OtherVersion(

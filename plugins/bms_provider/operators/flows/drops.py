@@ -160,6 +160,9 @@ def approval(resource: str, planned: Any) -> Any:
 @task
 def chunks(entered: Any) -> Any:
     """Return the numbers of the chunks, one per mapped task."""
+    from bms_flows.runtime import manifest
+
+    manifest.require_version(entered, "Clear the whole run.")
     return entered["chunks"]
 
 

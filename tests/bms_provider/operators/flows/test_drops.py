@@ -24,9 +24,9 @@ from bms_flows.onboarding.inboxes import Inbox
 from bms_flows.onboarding.onboarding import RowsWaiting
 from bms_flows.onboarding.planning.approval import NotApproved
 from bms_flows.onboarding.reporting.review import InvalidDecision
-from bms_flows.runtime.manifest import OtherVersion
+from bms_flows.runtime.manifest import NoManifest, OtherVersion
 from bms_provider import flow_context
-from bms_provider.operators.flows.drops import BmsDispatchInboxOperator
+from bms_provider.operators.flows.drops import BmsDispatchInboxOperator, chunks
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import waiting
 from tests.bms_provider.operators.flows.execution import (
@@ -113,6 +113,19 @@ def test_a_run_that_waited_across_an_incompatible_upgrade_is_refused_and_continu
         entered = enter(plan("employee"), NOBODY_ASKED)
         assert create(entered, 0) == {"created": 1}
         assert conclude(entered)["created"] == 1
+
+
+def test_a_task_that_a_user_marked_as_successful_is_named_as_the_cause(dropped: str) -> None:
+    nothing: Any = None
+    with run(path=dropped):
+        for step in (
+            lambda: enter(nothing, NOBODY_ASKED),
+            lambda: chunks.function(nothing),
+            lambda: create(nothing, 0),
+        ):
+            with pytest.raises(NoManifest, match="a user marked it as successful") as no:
+                step()
+            assert not no.value.retriable
 
 
 @pytest.mark.parametrize(
