@@ -96,7 +96,7 @@ _FOREIGN: Final = re.compile(
     r"|[a-zß-ÿ][ŠŽŒŸÐÞ]|[^\W\d_][“”™•‹›´][^\W\d_]|[^\W\d_][–—…Ÿ][a-zß-ÿ]"
     r"|[ýþðÝÞÐ]|æ\b|èe"
 )
-_LOST: Final = re.compile(r"(?<![^\s'’-])[^\W\d_]+(?:[’'-][^\W\d_]+)*\?[^\W\d_]+(?![^\s'’?-])")
+_LOST: Final = re.compile(r"(?<![^\s'’-])[^\W\d_]++\?[^\W\d_]++(?![^\s'’?-])")
 """A question mark inside a word: a program had no such letter."""
 
 

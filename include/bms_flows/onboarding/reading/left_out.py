@@ -17,7 +17,7 @@ from bms_flows.onboarding.resources.description import Resource
 
 _TOTAL: Final = re.compile(
     r"\s*(?:(?:grand|sous|sub)[\s-]*)?(?:total|totaux|totals|somme|sum|effectif|moyenne|average"
-    r"|nombre\s+d\S*.*)\b[^;]{0,60}",
+    r"|nombre\s+d.*)\b[^;]{0,60}",
     re.IGNORECASE | re.DOTALL,
 )
 """A label of a row that adds up others. A person or a company may be called Total: see `_Totals`."""

@@ -2,6 +2,7 @@
 
 import io
 import re
+import time
 import zipfile
 
 from hypothesis import given, settings
@@ -101,3 +102,12 @@ def test_a_corrupted_workbook_is_read_right_or_refused(
         faults = {row.line: sheet.faults_of(row) for row in sheet.rows}
         [refused] = reject_files(stream.getvalue(), sheet.form, faults).values()
         assert lines(read(refused, "r.xlsx", EMPLOYEE)) == lines(sheet)
+
+
+def test_long_cells_cost_no_more_than_their_length() -> None:
+    """A regular expression that tries each start with each end takes half a minute per cell."""
+    long = ("a-" * 16_000 + "?", f"nombre d{'x' * 32_000}{',' * 70}")
+    content = "".join(f"{row}\r\n" for row in ("Matricule;Nom;Adresse", *(f";;{c}" for c in long)))
+    began = time.process_time()
+    assert lines(read(content.encode(), "a.csv", EMPLOYEE)) == len(long)
+    assert time.process_time() - began < 3
