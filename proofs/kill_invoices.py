@@ -18,7 +18,7 @@ from sqlalchemy import Engine, text
 
 from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
-from bms_warehouse.queries import fingerprint
+from bms_warehouse.queries.records import fingerprint
 from bms_warehouse.tables import client_invoice, client_invoice_version
 from proofs import flows
 from proofs.flows import UNIT, Extraction

@@ -58,12 +58,13 @@ def last_complete_days(today: date) -> dict[str, str]:
 
 def invoices(running: Running, run_id: str) -> Report:
     """Return what an extraction read and wrote, compared with the sandbox's invoices."""
-    from bms_warehouse import database, queries  # noqa: PLC0415 - importing takes a second
+    from bms_warehouse import database  # noqa: PLC0415 - importing takes a second
+    from bms_warehouse.queries.records import run_summary  # noqa: PLC0415
 
     engine = database.connect(running.warehouse)
     try:
         with engine.connect() as connection:
-            steps = queries.run_summary(connection, run_id)
+            steps = run_summary(connection, run_id)
     finally:
         engine.dispose()
     if not steps:

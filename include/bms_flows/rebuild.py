@@ -20,7 +20,7 @@ from bms_flows.invoices.publish import publish
 from bms_flows.invoices.raw import ResponsesMissing, StoredResponses, reload
 from bms_flows.invoices.units import Unit
 from bms_warehouse import database
-from bms_warehouse.queries import fingerprint
+from bms_warehouse.queries.records import fingerprint
 from bms_warehouse.tables import (
     client_invoice,
     client_invoice_day,

@@ -130,6 +130,18 @@ def test_help_imports_no_flow_and_no_database() -> None:
     assert last_line(program) == "loaded: []"
 
 
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        ("bms_flows.monitoring.status", {"aiohttp", "alembic", "numpy", "pandas", "pyarrow"}),
+        ("bms_flows.inquiry.invoices", {"aiohttp", "alembic", "pandas"}),
+    ],
+)
+def test_commands_on_call_import_no_client(module: str, heavy: set[str]) -> None:
+    program = f"import sys, {module}\nprint('loaded:', sorted({heavy} & sys.modules.keys()))\n"
+    assert last_line(program) == "loaded: []"
+
+
 def test_a_closed_pipe_ends_the_output_and_neither_the_command_nor_its_exit_code(
     warehouse_uri: str,
 ) -> None:

@@ -5,12 +5,14 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from bms.client import Client
 from bms.errors import RangeRefused
 from bms_flows.invoices.decode import Response, ResponseReader
 from bms_flows.runtime.windows import Window
+
+if TYPE_CHECKING:  # aiohttp, which commands do without
+    from bms.client import Client
 
 WindowResponse = tuple[Window, Response]
 ReadResponse = Callable[[Window, bytes], Response]
@@ -39,7 +41,7 @@ class OpenRequest:
 class Fetcher:
     """Requests windows in advance: more while the loader waits, fewer while bodies pile up."""
 
-    client: Client
+    client: "Client"
     id_entity: int
     language: Literal["EN", "FR"]
     ahead: int
@@ -134,7 +136,7 @@ class Fetcher:
 
 
 async def fetch(
-    client: Client,
+    client: "Client",
     id_entity: int,
     windows: Iterable[Window],
     *,

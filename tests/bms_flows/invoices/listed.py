@@ -26,7 +26,7 @@ from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
-from bms_warehouse.queries import fingerprint
+from bms_warehouse.queries.records import fingerprint
 from bms_warehouse.tables import client_invoice
 
 Row = dict[str, Any]

@@ -20,7 +20,7 @@ from upath import UPath
 
 from bms_flows.rebuild import rebuild
 from bms_flows.runtime.windows import DAY
-from bms_warehouse.queries import fingerprint
+from bms_warehouse.queries.records import fingerprint
 from bms_warehouse.tables import client_invoice_version
 from tests.bms_flows.invoices.listed import Company, invoice
 from tests.support.sql import fetch, scalars

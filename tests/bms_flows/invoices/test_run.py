@@ -11,7 +11,7 @@ from sqlalchemy import Engine, select, text
 
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
-from bms_warehouse.queries import run_summary
+from bms_warehouse.queries.records import run_summary
 from bms_warehouse.tables import client_invoice, client_invoice_version, quarantine, step_run
 from tests.bms_flows.conftest import Extract
 from tests.bms_flows.invoices.listed import Company, invoice, table_hash

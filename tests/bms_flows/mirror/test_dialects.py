@@ -11,7 +11,7 @@ from bms_flows.mirror.resource import MirrorSource, RunOptions
 from bms_flows.mirror.resources import CONTACTS, source
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
-from bms_warehouse.queries import fingerprint
+from bms_warehouse.queries.records import fingerprint
 from bms_warehouse.tables import consultant, contact, employee
 from tests.bms_flows.mirror.environment import KINDS, NEVER, Mirror
 from tests.support.sql import execute

@@ -2,15 +2,17 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bms.endpoints import Endpoint
 from bms.errors import AmbiguousWrite, Forbidden
-from bms.transport import BeforeSend
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.evidence import RecordIds, ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.snapshot import ServiceLists
+
+if TYPE_CHECKING:
+    from bms.transport import BeforeSend
 
 OnId = Callable[[str], Awaitable[None]]
 """Saves the id that a creation returned, before its record is read."""
@@ -110,7 +112,7 @@ class Remote(Protocol):
         """Return a snapshot with the records that are new in its lists."""
 
     async def create(
-        self, body: Mapping[str, Any], before_send: BeforeSend, on_id: OnId
+        self, body: Mapping[str, Any], before_send: "BeforeSend", on_id: OnId
     ) -> RecordIds:
         """Create a record with one POST; raise the client's errors, and those of `before_send`.
 

@@ -5,17 +5,15 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 
-from bms.client import Client
 from bms.dates import parse_date
 from bms.endpoints import BY_NAME
 from bms.errors import BmsError, NotFound
 from bms.records import Record, described
 from bms.responses import Page
-from bms.transport import BeforeSend
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.evidence import (
     RecordIds,
@@ -38,6 +36,10 @@ from bms_flows.runtime.list_reader import ListReader
 from bms_flows.runtime.list_snapshot import KeyedRows, ListOrder, ListSnapshot
 from bms_flows.runtime.new_rows import new_rows
 
+if TYPE_CHECKING:  # aiohttp, which commands and pages do without
+    from bms.client import Client
+    from bms.transport import BeforeSend
+
 SAMPLE: Final = 5
 """Records of each list whose details are compared with the list."""
 ListRead = tuple[dict[str, ServiceRecord], ListSnapshot]
@@ -59,8 +61,8 @@ class ServiceRemote:
 
     def __init__(
         self,
-        reader: Client,
-        writer: Client,
+        reader: "Client",
+        writer: "Client",
         settings: OnboardingSettings | None = None,
         entities: Collection[int] = (),
     ) -> None:
@@ -230,7 +232,7 @@ class ServiceRemote:
         return found
 
     async def create(
-        self, body: Mapping[str, Any], before_send: BeforeSend, on_id: OnId
+        self, body: Mapping[str, Any], before_send: "BeforeSend", on_id: OnId
     ) -> RecordIds:
         """Create a record; read it back unless the response has everything.
 
