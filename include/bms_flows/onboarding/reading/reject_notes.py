@@ -28,7 +28,7 @@ _DAY: Final = re.compile(r"[0-9]{2}/[0-9]{2}/[0-9]{4}")
 """As French Excel shows it, and English Excel outside America."""
 _SHOWN_DAY: Final = re.compile(r"[0-9]{2}/[0-9]{2}/(?:[0-9]{2}){1,2}")
 """LibreOffice shows two digits of the year."""
-_NOTE: Final = re.compile(r"(\w+)=([^|]+)", re.ASCII)
+_NOTE: Final = re.compile(r"(?<!\w)(\w++)=([^|]+)", re.ASCII)
 _LONGEST: Final = 300
 
 

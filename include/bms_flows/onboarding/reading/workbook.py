@@ -39,7 +39,7 @@ T = TypeVar("T", bound=TextHandler)
 _NOT_SHOWN: Final = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
 """Parts of a number format that are no placeholders: quoted texts, escaped characters, locales."""
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
-_FLOAT: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_FLOAT: Final = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _REFERENCE: Final = re.compile(r"([A-Z]{1,3})[0-9]{1,7}")
 _MERGED: Final = re.compile(r"[A-Z]{1,3}([0-9]{1,7}):[A-Z]{1,3}([0-9]{1,7})")
 _MOST_MERGED: Final = 10_000

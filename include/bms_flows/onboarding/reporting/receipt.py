@@ -305,12 +305,17 @@ def receipt(
 
 
 async def _deleted(remote: Remote, shown: ServiceLists, outcome: RowOutcome) -> bool:
-    """Return whether a user of the service deleted the record of a row since the plan."""
-    remote_id = outcome.guid or ""
+    """Return whether a user of the service deleted the record of a row since the plan.
+
+    A record that an earlier drop created may not be readable yet; the plan decides when it counts as missing.
+    """
+    remote_id, by_us = outcome.guid or "", outcome.evidence == "by_us"
     if outcome.state in ("created", "adopted", "already_there") and shown.contains(remote_id):
         return shown.shows_deleted(remote_id)
     with suppress(Forbidden):
-        return outcome.state == "already_there" and await remote.read(remote_id) is None
+        return (
+            outcome.state == "already_there" and not by_us and await remote.read(remote_id) is None
+        )
     return False
 
 

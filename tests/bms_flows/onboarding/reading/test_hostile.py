@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bms_flows.onboarding.reading.reader import read
+from bms_flows.onboarding.reading.reject_notes import read_originals
 from bms_flows.onboarding.reading.sheet import Limits, Sheet
+from bms_flows.onboarding.reading.workbook import _exact as exact_number
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from tests.support.workbooks import workbook
@@ -110,4 +112,6 @@ def test_long_cells_cost_no_more_than_their_length() -> None:
     content = "".join(f"{row}\r\n" for row in ("Matricule;Nom;Adresse", *(f";;{c}" for c in long)))
     began = time.process_time()
     assert lines(read(content.encode(), "a.csv", EMPLOYEE)) == len(long)
+    assert exact_number("1" * 32_000 + "x") is None
+    assert read_originals("a" * 32_000) == {}
     assert time.process_time() - began < 3
