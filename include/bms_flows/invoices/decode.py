@@ -72,6 +72,8 @@ class SplitResponse:
     """Days of which an earlier load decoded rows."""
     others: Sequence[msgspec.Raw]
     """The rows to decode."""
+    decoded: "ColumnarResponse | Rows[ClientInvoice] | None" = None
+    """These rows, if they are many."""
 
     def references(self, ids: IdArray) -> list[str | None]:
         """Return the reference numbers of rows that are not decoded."""

@@ -95,16 +95,18 @@ class Transform:
     def add(self, window: Window, response: Response) -> list[loads.CopyBuffer]:
         """Transform one window's response; return new and changed rows, also those of waiting responses.
 
-        Split responses of consecutive days wait until they are `BATCH_BYTES`, and are transformed together.
+        Split responses of consecutive days wait until they are `BATCH_BYTES`, and are transformed together;
+        a response that is decoded already is transformed alone.
         """
         if not isinstance(response, SplitResponse):
             known = self._known(window, {}) or KnownRows()
             read = self._reader.read(response)
             return [*self.flush(), self._add([(window, response)], known, response, read)]
-        joins = not self._waiting or self._waiting[-1][0].end + DAY == window.start
+        follows = not self._waiting or self._waiting[-1][0].end + DAY == window.start
+        joins = follows and response.decoded is None
         ready = [NOTHING] if joins else self.flush()
         self._waiting.append((window, response))
-        if sum(len(each.body) for _, each in self._waiting) >= BATCH_BYTES:
+        if response.decoded or sum(len(each.body) for _, each in self._waiting) >= BATCH_BYTES:
             ready += self.flush()
         return ready
 
@@ -124,7 +126,7 @@ class Transform:
             raws = [raw for _, each in responses for raw in each.others]
             if not raws:
                 return [self._add(responses, known)]
-            rows = self._reader.responses.rows(raws)
+            rows = responses[0][1].decoded or self._reader.responses.rows(raws)
             read = self._reader.read(rows)
             if alone or (_is_usual(read) and self._are_first(known.ids_of(whole), read.table)):
                 return [self._add(responses, known, rows, read)]
