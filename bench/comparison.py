@@ -247,6 +247,7 @@ def main(
         course = Course(here, sandboxes, days, until, full)
         for case in {(case.work, case.shape): case for case in chosen}.values():
             course.warm_up(case)
+        text = "No case was measured within the given minutes."
         for number in range(1, repeat + 1):
             for case in chosen:
                 if time.monotonic() < course.until:
