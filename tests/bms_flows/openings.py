@@ -32,6 +32,7 @@ class Telling:
             if event in ("tempfile.mkstemp", "tempfile.mkdtemp"):
                 opened.append(str(arguments[0]))
 
+        sys.dont_write_bytecode = True  # compiled modules are none of the flow's files
         os.environ["TMPDIR"] = self.temporary
         tempfile.tempdir = None  # found anew, there
         sys.addaudithook(hear)  # hears the interpreter's own openings; stays until the process ends
