@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
+from bms_flows.invoices import day_cache
 from bms_flows.invoices.day_cache import DayCache
 from bms_flows.invoices.decode import SplitResponse
 from bms_flows.invoices.known_rows import KnownRows, known_rows
@@ -118,9 +119,14 @@ def results(company: Company, prepare: str) -> dict[str, Any]:
     }
 
 
-def test_a_cache_in_any_state_gives_the_same_tables(company: Company) -> None:
+def test_a_cache_in_any_state_gives_the_same_tables(
+    company: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cached = results(company, "")
     assert all(cached.values())
+    with monkeypatch.context() as each_alone:
+        each_alone.setattr(day_cache, "MANY_BYTES", 1)
+        assert results(company, "") == cached
     for state, prepare in STATES.items():
         with_state = results(company, prepare)
         for table, stored in cached.items():

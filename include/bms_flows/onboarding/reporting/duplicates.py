@@ -6,17 +6,19 @@ one. Without an idempotency key this cannot be excluded; the next run detects ea
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
 from sqlalchemy import Engine, exists, insert, literal, select
 
-from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, Entry
+from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, Entry, State
 from bms_flows.onboarding.ledger.store import PostgresLedger
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
+from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_warehouse.tables import creation_event
 
 Marks = tuple[tuple[str, str | None], ...]
@@ -131,3 +133,54 @@ def _save(engine: Engine, found: Sequence[DuplicateFinding], entries: Mapping[st
                 ~known
             )
             connection.execute(insert(creation_event).from_select(names, row))
+
+
+def contradictions(
+    entries: Iterable[Entry],
+    fields: Mapping[int, Mapping[str, Collection[str]]],
+    shown: ServiceLists,
+    findings: Sequence[DuplicateFinding],
+    identifying: AbstractSet[str],
+) -> dict[int, tuple[str, Collection[str]]]:
+    """Return, by ledger row, how the service contradicts the response to its create. Pure.
+
+    A code and remote ids: the service has two records, a record of a refused row, or none of a created
+    row, perhaps another person's under its id. `fields` has the rows that were read back.
+    """
+    found: dict[int, tuple[str, Collection[str]]] = {}
+    by_row = {each.row: each for each in findings}
+    for entry in entries:
+        finding = by_row.get(entry.id)
+        absent = entry.id not in fields and not shown.contains(entry.remote_id or "")
+        absent = absent or _is_another(fields.get(entry.id, {}), identifying)
+        if entry.state is State.CREATED and absent:
+            found[entry.id] = "created_not_found", ()
+        elif finding is not None and entry.state in EXISTING:
+            deleted = {each for each in finding.remote_ids if shown.shows_deleted(each)}
+            if len(finding.remote_ids) - len(deleted) > 1:
+                found[entry.id] = "duplicate_found", finding.remote_ids
+        elif finding is not None and entry.state is State.REJECTED:
+            found[entry.id] = "refused_but_created", finding.remote_ids
+    return found
+
+
+def appeared(
+    entries: Iterable[Entry], digests: Mapping[str, Collection[str]], new: Iterable[ServiceRecord]
+) -> dict[int, tuple[str, Collection[str]]]:
+    """Return, by ledger row that was created, the `new` records that may be its person too. Pure."""
+    near: dict[str | None, set[str]] = defaultdict(set)
+    for known in new:
+        for each in (known.key, *known.other_digests):
+            near[each].add(known.remote_id)
+    found: dict[int, tuple[str, Collection[str]]] = {}
+    for entry in entries:
+        ids = set[str]().union(*(near.get(each, ()) for each in digests[entry.key]))
+        if entry.state in EXISTING and not entry.existed and (ids := ids - {*entry.dismissed}):
+            found[entry.id] = "duplicate_found", sorted({entry.remote_id or "", *ids})
+    return found
+
+
+def _is_another(fields: Mapping[str, Collection[str]], identifying: AbstractSet[str]) -> bool:
+    """Return whether a record that was read back differs in every name and key that was sent."""
+    different = {*fields.get("different", ())}
+    return bool(different & identifying) and identifying.isdisjoint(fields.get("equal", ()))

@@ -1,9 +1,7 @@
 """Receipt of a drop: each row in exactly one state, and control totals."""
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -14,13 +12,18 @@ from sqlalchemy import Row
 
 from bms.errors import Forbidden
 from bms_flows.onboarding.faults import Fault, fault_from_json
-from bms_flows.onboarding.ledger.entry import EXISTING, Entry, State
+from bms_flows.onboarding.ledger.entry import Entry, State
 from bms_flows.onboarding.ledger.store import Ledger
 from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.planning.matching import finders_of
 from bms_flows.onboarding.planning.plan import Action
 from bms_flows.onboarding.reading.sheet import Sheet
-from bms_flows.onboarding.reporting.duplicates import DuplicateFinding, find_duplicates
+from bms_flows.onboarding.reporting.duplicates import (
+    DuplicateFinding,
+    appeared,
+    contradictions,
+    find_duplicates,
+)
 from bms_flows.onboarding.reporting.report import (
     Candidate,
     FieldDifference,
@@ -29,7 +32,7 @@ from bms_flows.onboarding.reporting.report import (
     counts,
 )
 from bms_flows.onboarding.resources import body
-from bms_flows.onboarding.resources.evidence import ServiceRecord, contradicted
+from bms_flows.onboarding.resources.evidence import contradicted
 from bms_flows.onboarding.resources.normal_forms import NAMES
 from bms_flows.onboarding.resources.remote import Remote, read_permitted
 from bms_flows.onboarding.resources.snapshot import ServiceLists
@@ -112,57 +115,6 @@ async def make_receipt(snapshots: DropLists, plan_id: str) -> tuple[list[RowOutc
 
     outcomes = await gather_bounded(complete, plan.rows, at_once=MAX_CONCURRENT_READS)
     return outcomes, receipt(plan, sheet, outcomes, findings)
-
-
-def contradictions(
-    entries: Iterable[Entry],
-    fields: Mapping[int, Mapping[str, Collection[str]]],
-    shown: ServiceLists,
-    findings: Sequence[DuplicateFinding],
-    identifying: AbstractSet[str],
-) -> dict[int, tuple[str, Collection[str]]]:
-    """Return, by ledger row, how the service contradicts the response to its create. Pure.
-
-    A code and remote ids: the service has two records, a record of a refused row, or none of a created
-    row, perhaps another person's under its id. `fields` has the rows that were read back.
-    """
-    found: dict[int, tuple[str, Collection[str]]] = {}
-    by_row = {each.row: each for each in findings}
-    for entry in entries:
-        finding = by_row.get(entry.id)
-        absent = entry.id not in fields and not shown.contains(entry.remote_id or "")
-        absent = absent or _is_another(fields.get(entry.id, {}), identifying)
-        if entry.state is State.CREATED and absent:
-            found[entry.id] = "created_not_found", ()
-        elif finding is not None and entry.state in EXISTING:
-            deleted = {each for each in finding.remote_ids if shown.shows_deleted(each)}
-            if len(finding.remote_ids) - len(deleted) > 1:
-                found[entry.id] = "duplicate_found", finding.remote_ids
-        elif finding is not None and entry.state is State.REJECTED:
-            found[entry.id] = "refused_but_created", finding.remote_ids
-    return found
-
-
-def appeared(
-    entries: Iterable[Entry], digests: Mapping[str, Collection[str]], new: Iterable[ServiceRecord]
-) -> dict[int, tuple[str, Collection[str]]]:
-    """Return, by ledger row that was created, the `new` records that may be its person too. Pure."""
-    near: dict[str | None, set[str]] = defaultdict(set)
-    for known in new:
-        for each in (known.key, *known.other_digests):
-            near[each].add(known.remote_id)
-    found: dict[int, tuple[str, Collection[str]]] = {}
-    for entry in entries:
-        ids = set[str]().union(*(near.get(each, ()) for each in digests[entry.key]))
-        if entry.state in EXISTING and not entry.existed and (ids := ids - {*entry.dismissed}):
-            found[entry.id] = "duplicate_found", sorted({entry.remote_id or "", *ids})
-    return found
-
-
-def _is_another(fields: Mapping[str, Collection[str]], identifying: AbstractSet[str]) -> bool:
-    """Return whether a record that was read back differs in every name and key that was sent."""
-    different = {*fields.get("different", ())}
-    return bool(different & identifying) and identifying.isdisjoint(fields.get("equal", ()))
 
 
 def outcome_of(

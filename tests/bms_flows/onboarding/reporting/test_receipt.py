@@ -10,7 +10,8 @@ import pytest
 
 from bms_flows.onboarding.ledger.entry import Entry, State
 from bms_flows.onboarding.reading.reader import read
-from bms_flows.onboarding.reporting.receipt import NotBalanced, contradictions, receipt
+from bms_flows.onboarding.reporting.duplicates import contradictions
+from bms_flows.onboarding.reporting.receipt import NotBalanced, receipt
 from bms_flows.onboarding.reporting.report import RowOutcome
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.resources.snapshot import ServiceLists
