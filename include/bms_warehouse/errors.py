@@ -71,7 +71,7 @@ class WarehouseError(psycopg.Error):
             return
         if error.sqlstate is None:
             super().__init__(
-                f"{type(error).__name__}: psycopg refused a value or a statement; report it"
+                f"{type(error).__name__}: psycopg refused a value before PostgreSQL saw it: report this defect"
             )
             return
         parts = (error.diag.schema_name, error.diag.table_name, error.diag.column_name)
