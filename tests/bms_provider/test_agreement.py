@@ -4,6 +4,8 @@ import dataclasses
 import inspect
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -145,8 +147,12 @@ def _fields() -> list[tuple[str, Any]]:
     return list(CONNECTION_FIELDS.items())
 
 
-def test_the_generated_tables_are_up_to_date(reference: SimpleNamespace) -> None:
-    assert reference.main(["--check"]) == 0, "run .venv/bin/python scripts/reference"
+@pytest.mark.bookkeeping
+def test_the_generated_tables_are_up_to_date(project: Path) -> None:
+    """In a process of its own: here, the class that a test saw refused may still be an operator."""
+    command = [sys.executable, str(project / "scripts/reference"), "--check"]
+    check = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    assert check.returncode == 0, check.stderr
 
 
 def test_the_reference_lists_each_operator_with_operation_and_scope(project: Path) -> None:
