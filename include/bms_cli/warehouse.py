@@ -22,7 +22,10 @@ def connected(url: str, consequence: str = "") -> Iterator["Engine"]:
     try:
         yield engine
     except WarehouseError as error:
-        outcome = "refused a statement" if error.sqlstate else "does not answer"
+        refused, lost = error.sqlstate, error.retriable
+        outcome = (
+            "refused a statement" if refused else "does not answer" if lost else "can't be used"
+        )
         show_error(f"{consequence}The warehouse {outcome}: {error}")
         raise typer.Exit(FAILED if error.sqlstate else UNKNOWN) from None
     finally:

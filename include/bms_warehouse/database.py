@@ -22,6 +22,9 @@ from bms_warehouse.errors import Cursor, EncodingUnsupported, PoolerFound, unwra
 SESSION = {
     "timezone": "UTC",
     "datestyle": "ISO",
+    # Otherwise the literal '\x00' is a NUL character, and a null in an array the text "NULL".
+    "standard_conforming_strings": "on",
+    "array_nulls": "on",
     # At another level, a transaction that has waited for a lock sees the state from before its wait.
     "default_transaction_isolation": r"read\ committed",
     # An intent that a crash of PostgreSQL loses would permit a second POST of its row.
@@ -43,7 +46,7 @@ MARK = "bms.session"
 def connect(uri: str, **options: object) -> Engine:
     """Return an engine for a libpq URI (`postgresql://…`), over psycopg.
 
-    Sessions use UTC, UTF-8, the isolation level "read committed" and commits that survive a crash,
+    Sessions use UTC, UTF-8, standard strings, "read committed" and commits that survive a crash,
     whatever the settings of role, database and environment. Errors are `WarehouseError` and contain
     no row data; a connection pooler is refused with `PoolerFound`, a database that does not store
     UTF-8 with `EncodingUnsupported`.

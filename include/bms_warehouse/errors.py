@@ -24,9 +24,6 @@ REMEDIES = {
 }
 """What to do, by SQLSTATE: read-only, privilege, disk full, canceled."""
 
-OF_POOLERS = ("unsupported startup parameter", "support command-line options")
-"""Parts of the texts with which PgBouncer and RDS Proxy refuse the settings of a session."""
-
 CAUSES = (
     (r"password authentication failed|role .* does not exist", "check user and password"),
     (r"database .* does not exist", "the database does not exist; create it, or check its name"),
@@ -98,6 +95,13 @@ class ConnectionLost(WarehouseError):
         )
 
 
+class ServerTooOld(WarehouseError):
+    """The server lacks a setting of the session, and functions of the schema."""
+
+    def __init__(self) -> None:
+        super().__init__("PostgreSQL is older than version 14: upgrade it; nothing was written")
+
+
 class PoolerFound(WarehouseError):
     """The connection goes through a pooler, which shares sessions between clients."""
 
@@ -117,6 +121,14 @@ class EncodingUnsupported(WarehouseError):
             f"the database of the warehouse stores text as {encoding}, which can't hold every name: "
             "create a database with encoding 'UTF8' template template0"
         )
+
+
+REFUSALS = {
+    "unsupported startup parameter": PoolerFound,
+    "support command-line options": PoolerFound,
+    "idle_session_timeout": ServerTooOld,
+}
+"""Parts of the texts with which PgBouncer, RDS Proxy and old servers refuse the settings of a session."""
 
 
 def _cause(text: str) -> str:
@@ -148,8 +160,9 @@ def unwrapped(context: ExceptionContext) -> None:
     """Make SQLAlchemy raise `WarehouseError` without wrapping."""
     error = context.original_exception
     if isinstance(error, psycopg.Error):
-        if error.sqlstate is None and any(refusal in str(error) for refusal in OF_POOLERS):
-            raise PoolerFound from None
+        if context.connection is None and error.sqlstate is None:
+            for refusal in (each for part, each in REFUSALS.items() if part in str(error)):
+                raise refusal from None
         raise _converted(error, connected=context.connection is not None) from None
 
 

@@ -34,6 +34,11 @@ def refuse_options(given: dict[str, str]) -> bytes:  # noqa: ARG001 - as above
     return f"C0A000\0M{feature}".encode()
 
 
+def refuse_as_13(given: dict[str, str]) -> bytes:  # noqa: ARG001 - as above
+    """PostgreSQL 13."""
+    return b'C42704\0Munrecognized configuration parameter "idle_session_timeout"'
+
+
 def forward(given: dict[str, str]) -> dict[str, str]:
     """A plain TCP proxy, such as a load balancer or an SSH tunnel."""
     return given

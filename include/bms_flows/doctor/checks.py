@@ -50,7 +50,6 @@ def _of_warehouse(engine: Engine, least: int, settings: FlowSettings) -> dict[st
     if list(checks["warehouse"]()):
         return checks
     checks |= {
-        "version of PostgreSQL": partial(_connected, engine, warehouse.server),
         "disk of PostgreSQL": partial(_connected, engine, partial(warehouse.disk, least=least)),
         "clock of the database": partial(_connected, engine, warehouse.clocks),
         "schema": _found(warehouse.schema(engine)),

@@ -13,10 +13,20 @@ from bms_flows.doctor.finding import Finding
 from bms_flows.runtime.step_log import own_version
 from bms_warehouse import migration
 from bms_warehouse.database import clock
-from bms_warehouse.errors import REMEDIES, EncodingUnsupported, PoolerFound, WarehouseError
+from bms_warehouse.errors import (
+    REMEDIES,
+    EncodingUnsupported,
+    PoolerFound,
+    ServerTooOld,
+    WarehouseError,
+)
 from bms_warehouse.tables import METADATA, PRIVATE_METADATA
 
-OLDEST: Final = 14
+REFUSED: Final[dict[type[WarehouseError], str]] = {
+    PoolerFound: "pooler_found",
+    EncodingUnsupported: "encoding_unsupported",
+    ServerTooOld: "server_too_old",
+}
 CLOCK_S: Final = 5.0
 PROBE_MB: Final = 64
 """Room that a database on another machine must have."""
@@ -28,19 +38,8 @@ def connection(engine: Engine) -> Iterator[Finding]:
     try:
         with engine.connect():
             return
-    except PoolerFound as error:
-        yield Finding("pooler_found", str(error))
-    except EncodingUnsupported as error:
-        yield Finding("encoding_unsupported", str(error))
     except WarehouseError as error:
-        yield Finding("warehouse_unreachable", str(error))
-
-
-def server(connection: Connection) -> Iterator[Finding]:
-    """Yield a PostgreSQL that is too old."""
-    number = int(connection.scalar(text("show server_version_num")) or 0)
-    if number // 10_000 < OLDEST:
-        yield Finding("server_too_old", f"PostgreSQL {number // 10_000}; {OLDEST} is needed.")
+        yield Finding(REFUSED.get(type(error), "warehouse_unreachable"), str(error))
 
 
 def schema(engine: Engine) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from bms_flows.runtime.step_log import own_version
 from bms_flows.texts import SECTIONS
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
+from tests.bms_warehouse import test_pooler as poolers
 from tests.listeners import webhook
 
 AIRFLOW = {"Airflow's components", "DAGs", "import errors", "pool", "version in Airflow"}
@@ -104,6 +105,31 @@ def test_a_database_that_does_not_exist(
     url = make_url(warehouse_uri).set(database="nowhere")
     monkeypatch.setenv("BMS_WAREHOUSE_URL", url.render_as_string(hide_password=False))
     assert "create it, or check its name" in named(doctor())["warehouse_unreachable"]
+
+
+@pytest.mark.parametrize(
+    ("startup", "code", "reason"),
+    [
+        (poolers.refuse, "pooler_found", "Connect to PostgreSQL itself"),
+        (poolers.refuse_as_13, "server_too_old", "older than version 14: upgrade it"),
+    ],
+)
+def test_a_server_that_refuses_the_session(
+    doctor: Doctor,
+    warehouse_uri: str,
+    startup: poolers.Startup,
+    code: str,
+    reason: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with poolers.proxy(warehouse_uri, startup) as uri:
+        monkeypatch.setenv("BMS_WAREHOUSE_URL", uri)
+        found = named(doctor())
+        assert main(["migrate"]) == 2
+    assert reason in found[code]
+    assert "warehouse_unreachable" not in found
+    assert reason in capsys.readouterr().err
 
 
 @pytest.fixture
