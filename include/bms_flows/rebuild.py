@@ -64,8 +64,7 @@ def rebuild(
             )
         before = fingerprint(connection, client_invoice)
         numbers = [*skipped, *(number for number, _ in steps)]
-        held = _held_rows(connection, numbers)
-        _empty(connection, numbers)
+        held = _empty(connection, numbers)
         for done, (number, details) in enumerate(steps, 1):
             _load_again(connection, data_root, number, details)
             if progress:
@@ -107,13 +106,6 @@ def _readable(
     return readable[::-1], skipped, missing[::-1]
 
 
-def _held_rows(connection: Connection, steps: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the quarantined rows of held days, whose steps published nothing."""
-    stored = quarantine.c
-    found = select(quarantine).where(stored.resource == RESOURCE, stored.step_run_id.not_in(steps))
-    return [dict(row) for row in connection.execute(found).mappings()]
-
-
 def _restore(connection: Connection, rows: list[dict[str, Any]]) -> None:
     """Put rows back into the quarantine, as they were."""
     if rows:
@@ -123,12 +115,18 @@ def _restore(connection: Connection, rows: list[dict[str, Any]]) -> None:
         connection.execute(statement.on_conflict_do_update(index_elements=key, set_=values), rows)
 
 
-def _empty(connection: Connection, steps: list[int]) -> None:
+def _empty(connection: Connection, steps: Sequence[int]) -> list[dict[str, Any]]:
+    """Empty the tables; return the quarantined rows of held days, whose steps published nothing.
+
+    A load that holds days meanwhile doesn't wait: its rows are deleted and returned, or not deleted.
+    """
     for table in (superseded(client_invoice), client_invoice, client_invoice_day):
         connection.execute(delete(table))
-    for table in (quarantine, code_name):
-        connection.execute(delete(table).where(table.c.resource == RESOURCE))
+    connection.execute(delete(code_name).where(code_name.c.resource == RESOURCE))
     connection.execute(delete(control_total).where(control_total.c.step_run_id.in_(steps)))
+    stored = delete(quarantine).where(quarantine.c.resource == RESOURCE).returning(quarantine)
+    published, rows = {*steps}, connection.execute(stored).mappings()
+    return [dict(row) for row in rows if row["step_run_id"] not in published]
 
 
 def _load_again(

@@ -155,6 +155,7 @@ def update_open_rows(
 
 def update_alarm(connection: Connection, resource: str, id_entity: int, step: Step) -> None:
     """Raise the alarm of days or parts that are not reconciled; recover the alarm if there are none."""
+    alarms.decide(connection)
     query = (
         select(_RESULT.day, _RESULT.part, _RESULT.parts, _RESULT.found)
         .where(_RESULT.resource == resource, _RESULT.id_entity == id_entity)

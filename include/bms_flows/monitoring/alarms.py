@@ -7,7 +7,7 @@ the message; a crash in between sends it twice.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, and_, func, not_, or_, select, text, update
@@ -17,6 +17,8 @@ from bms_flows import texts
 from bms_flows.catalog import FLOWS
 from bms_flows.runtime.notice import Links, NotDelivered, Notice, Send
 from bms_flows.texts import ALARMS, ERRORS_OF_TASKS, Section
+from bms_warehouse.database import NOW, clock
+from bms_warehouse.locks import serialize
 from bms_warehouse.tables import alarm
 
 ELAPSED: Final = frozenset({"late", "overdue"})
@@ -69,6 +71,14 @@ class Alarm:
     recovery_notified_at: datetime | None
 
 
+def decide(connection: Connection) -> None:
+    """Let one transaction at a time decide about alarms; call this before reading what they depend on.
+
+    Otherwise a check that read before a failure would close the alarm that the failure has raised since.
+    """
+    serialize(connection, "decisions about alarms")
+
+
 def raise_(
     connection: Connection,
     code: str,
@@ -88,7 +98,8 @@ def raise_(
     data. Raises `KeyError` for a code that `texts.ALARMS` lacks.
     """
     ALARMS[code]
-    now = datetime.now(UTC)
+    decide(connection)
+    now = clock(connection)
     opened = insert(alarm).values(
         subject=subject,
         code=code,
@@ -118,7 +129,7 @@ def recover(connection: Connection, subject: str, because: str | None = None) ->
     `because` explains a recovery that no check has found; the message contains this sentence.
     """
     open_alarm = update(alarm).where(alarm.c.subject == subject, alarm.c.recovered_at.is_(None))
-    closed = open_alarm.values(recovered_at=datetime.now(UTC), recovery_reason=because)
+    closed = open_alarm.values(recovered_at=NOW, recovery_reason=because)
     return bool(connection.execute(closed).rowcount)
 
 
@@ -208,25 +219,25 @@ def deliver(engine: Engine, send: Send, links: Links) -> int:
                 break
             found = Alarm(**row)
             tried.append(found.id)
-            changes = {"refused_at": datetime.now(UTC)}
+            changes: dict[str, Any] = {"refused_at": NOW}
             try:
                 send(notice(found, links))
             except NotDelivered as error:
                 refused.append(error)
             else:
-                changes = _delivered(found, datetime.now(UTC))
+                changes = _delivered(found)
             connection.execute(update(alarm).where(alarm.c.id == found.id).values(changes))
     if refused:
         raise refused[0]
     return len(tried) - 1
 
 
-def _delivered(found: Alarm, now: datetime) -> dict[str, Any]:
+def _delivered(found: Alarm) -> dict[str, Any]:
     """Return the columns to update once a channel has accepted the message."""
     if found.recovered_at:
-        return {"recovery_notified_at": now}
+        return {"recovery_notified_at": NOW}
     return {
-        "update_notified_at" if found.notified_at else "notified_at": now,
+        "update_notified_at" if found.notified_at else "notified_at": NOW,
         "notified_aspects": sorted({*found.notified_aspects, *found.aspects}),
         "notified_size": max(found.notified_size, found.size),
     }

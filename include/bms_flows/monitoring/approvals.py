@@ -5,7 +5,7 @@ A message is recorded as sent once a channel has accepted it; a crash in between
 
 import logging
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, Row, select, update
@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 
 ALARM: Final = "approval_waits"
 NO_OTHER: Final = "no_other_approver"
+CODES: Final = (ALARM, NO_OTHER)
+"""Codes of the alarms about a request, which its answer closes, not the end of its drop."""
 ANSWERED: Final = "The request was answered or has expired."
 
 
@@ -40,9 +42,9 @@ def notify(
     `channel` returns the channel to the approvers of an inbox, None without one. A message that no
     channel accepts is logged and is due again; no two processes send the same message.
     """
-    now = now or datetime.now(UTC)
     sent = 0
     with engine.connect() as connection:
+        now = now or clock(connection)
         found = waiting.plans(connection, [*CREATED_BY])
     for request in found:
         send = channel(REMOTES[request["resource"]].resource.inbox)
@@ -84,7 +86,8 @@ def check(
     connection: Connection, settings: OnboardingSettings, now: datetime | None = None
 ) -> None:
     """Raise the alarms of requests that wait too long, and close those of answered requests."""
-    now, limit = now or datetime.now(UTC), settings.approval_alarm_hours
+    alarms.decide(connection)
+    now, limit = now or clock(connection), settings.approval_alarm_hours
     late, alone, links = {}, {}, Links.of(settings)
     for request in waiting.plans(connection, [*CREATED_BY]):
         approvers = settings.approvers.get(REMOTES[request["resource"]].resource.inbox)

@@ -37,7 +37,7 @@ def over(connection: Connection, alarms: Iterable[Alarm]) -> set[str]:
     of_drops = {
         a.subject
         for a in alarms
-        if a.flow in creating and a.subject != a.flow and a.code != approvals.ALARM
+        if a.flow in creating and a.subject != a.flow and a.code not in approvals.CODES
     }
     if not of_drops:
         return set()

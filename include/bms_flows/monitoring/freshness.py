@@ -15,6 +15,7 @@ from sqlalchemy import Connection, text
 from bms_flows.catalog import WITH_TARGET, Flow
 from bms_flows.monitoring.deadlines import Deadline
 from bms_flows.runtime.settings import FlowSettings
+from bms_warehouse.database import clock
 
 Incomplete = Literal["partial", "unstable", "suspect", "failed"]
 State = Literal["fresh", "late"] | Incomplete
@@ -186,7 +187,7 @@ def read_freshness(
         for history in _histories(connection, flow, settings, last[flow.dag_id])
     ]
     first_at = connection.scalar(text("select started_at from bms.step_run order by id limit 1"))
-    return evaluate_all(histories, settings, now or datetime.now(UTC), first_at)
+    return evaluate_all(histories, settings, now or clock(connection), first_at)
 
 
 def _histories(

@@ -3,7 +3,7 @@
 The watchdog DAG and the health command run the same check and share its alarms.
 """
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from sqlalchemy import Connection, select
 
@@ -15,6 +15,7 @@ from bms_flows.monitoring.freshness import BY_SEVERITY, Freshness, read_freshnes
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.texts import ERRORS_OF_TASKS
+from bms_warehouse.database import clock
 from bms_warehouse.tables import step_run
 
 
@@ -22,7 +23,8 @@ def check_targets(
     connection: Connection, settings: FlowSettings, links: Links, now: datetime | None = None
 ) -> dict[str, Freshness]:
     """Raise and recover alarms within the caller's transaction; return the freshness by DAG id."""
-    now = now or datetime.now(UTC)
+    alarms.decide(connection)
+    now = now or clock(connection)
     found = read_freshness(connection, settings, now)
     open_alarms = {alarm.subject: alarm for alarm in alarms.open_alarms(connection)}
 

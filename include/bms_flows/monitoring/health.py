@@ -131,9 +131,9 @@ def check(warehouse: Engine, settings: FlowSettings, *, notify: bool) -> tuple[d
             if notify:
                 # A read-only database or a full disk must fail now, not when the first alarm is due.
                 connection.execute(text(ROOM))
-                found = check_targets(connection, settings, Links.of(settings), now)
+                found = check_targets(connection, settings, Links.of(settings))
             else:
-                found = read_freshness(connection, settings, now)
+                found = read_freshness(connection, settings)
             answer = _report(found, connection, now)
     except WarehouseError as error:
         return {"state": "unknown", "at": iso(now), "reason": str(error)}, UNKNOWN

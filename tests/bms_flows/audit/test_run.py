@@ -2,17 +2,20 @@
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import date
 from functools import partial
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection, Engine
 from upath import UPath
 
 from bms.client import Client
 from bms.errors import ServiceUnavailable
-from bms_flows.audit import comparisons
+from bms_flows.audit import comparisons, store
+from bms_flows.audit.compare import Comparison
 from bms_flows.audit.comparisons import Comparer
 from bms_flows.audit.lists import DetailOf
 from bms_flows.audit.mirrors import AuditedList, sources
@@ -63,6 +66,29 @@ def test_a_consistent_service_that_equals_the_warehouse_is_reconciled(auditor: A
     )
     assert dict(compared)["contact"] == 120
     assert all(rows for _, rows in compared)
+
+
+def test_concurrent_audits_of_an_entity_do_not_close_each_others_alarm(warehouse: Engine) -> None:
+    """One finds a difference on a day while the other finds another day reconciled."""
+    step = Step(flow="reconciliation", dag_run_id="r", name="audit")
+
+    def save(connection: Connection, day: date, **rows: Any) -> None:
+        comparison = Comparison(compared=1, rows=rows)
+        given = {"resource": "client_invoice", "id_entity": 1, "step_run_id": 1, "tried_at": None}
+        store.save(connection, store.Result(**given, day=day, comparison=comparison))
+        store.update_alarm(connection, "client_invoice", 1, step)
+
+    def reconcile() -> None:
+        with warehouse.begin() as connection:
+            save(connection, WEEK.start)
+
+    with warehouse.begin() as connection:
+        save(connection, WEEK.start, days_differ={7: None})
+    with ThreadPoolExecutor() as pool, warehouse.begin() as connection:
+        save(connection, WEEK.end, days_differ={8: None})
+        wait([pool.submit(reconcile)], timeout=0.3)
+    with warehouse.connect() as connection:
+        assert [each.size for each in alarms.open_alarms(connection)] == [1]
 
 
 @pytest.mark.parametrize(("bug", "operation", "resource", "code"), [BUGS[0], BUGS[5], *BUGS[7:10]])

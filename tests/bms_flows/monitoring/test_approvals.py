@@ -118,3 +118,13 @@ def test_a_late_answer_raises_an_alarm_that_the_answer_closes(
     assert check(warehouse, late + timedelta(hours=1)) == ["employee_onboarding drop 1 approval"]
     Plans(warehouse, 1).refuse(PLAN, "ada")
     assert check(warehouse, late + timedelta(hours=2)) == []
+
+
+def test_a_request_that_nobody_else_may_answer_is_one_alarm(
+    warehouse: Engine, asked_at: datetime
+) -> None:
+    Plans(warehouse, 1).exclude(PLAN, ["ada"])
+    approvers = {"employees": ["ada"]}
+    assert check(warehouse, asked_at, approvers=approvers) == [
+        "employee_onboarding drop 1 approver"
+    ]

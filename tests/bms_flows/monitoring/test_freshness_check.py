@@ -1,11 +1,12 @@
 """Freshness check: alarms of missed targets, recoveries and gauges."""
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from sqlalchemy import Connection, Engine, insert, text
+from sqlalchemy import Connection, Engine, event, insert, text
 
 from bms_flows.catalog import LOADED_BY
 from bms_flows.monitoring import alarms, failed_tasks
@@ -85,7 +86,41 @@ def test_an_incomplete_load_does_not_end_the_alarm(connection: Connection, state
     assert found.code == state
 
 
-def test_a_load_before_a_failure_does_not_end_its_alarm(connection: Connection) -> None:
+def test_an_alarm_that_a_failure_raises_during_its_closing_is_not_lost(warehouse: Engine) -> None:
+    with warehouse.begin() as connection:
+        alarms.raise_(connection, "failed", "contact_sync", detail="first", flow="contact_sync")
+        step(connection, -0.1)
+
+    def fail() -> None:
+        with warehouse.begin() as other:
+            alarms.raise_(other, "failed", "contact_sync", detail="second", flow="contact_sync")
+
+    with ThreadPoolExecutor() as pool, warehouse.begin() as connection:
+
+        def fail_meanwhile(
+            _connection: object, _cursor: object, statement: str, *_: object
+        ) -> None:
+            if statement.startswith("UPDATE bms.alarm"):
+                wait([pool.submit(fail)], timeout=0.2)
+
+        event.listen(connection, "before_cursor_execute", fail_meanwhile)
+        check_targets(connection, FlowSettings(), LINKS, NOW)
+    with warehouse.connect() as connection:
+        assert [each.detail for each in alarms.open_alarms(connection)] == ["second"]
+
+
+@pytest.mark.parametrize("ahead", [-2, 0, 2])
+def test_a_load_before_a_failure_does_not_end_its_alarm(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch, ahead: int
+) -> None:
+    """The clock of the worker that failed may be hours wrong."""
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime.now(tz) + ahead * HOUR
+
+    monkeypatch.setattr(alarms, "datetime", Clock)
     step(connection, 1)
     alarms.raise_(connection, "failed", "contact_sync", detail="…", flow="contact_sync")
     assert [alarm.code for alarm in look(connection)] == ["failed"]
