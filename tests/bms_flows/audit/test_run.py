@@ -74,8 +74,15 @@ def test_concurrent_audits_of_an_entity_do_not_close_each_others_alarm(warehouse
 
     def save(connection: Connection, day: date, **rows: Any) -> None:
         comparison = Comparison(compared=1, rows=rows)
-        given = {"resource": "client_invoice", "id_entity": 1, "step_run_id": 1, "tried_at": None}
-        store.save(connection, store.Result(**given, day=day, comparison=comparison))
+        result = store.Result(
+            resource="client_invoice",
+            id_entity=1,
+            day=day,
+            comparison=comparison,
+            step_run_id=1,
+            tried_at=None,
+        )
+        store.save(connection, result)
         store.update_alarm(connection, "client_invoice", 1, step)
 
     def reconcile() -> None:
