@@ -83,7 +83,7 @@ def erase(
     """Find the data of one record in warehouse and files, or erase it.
 
     Delete the record in the service first; otherwise the next sync stores it again. Exits with 1 if a
-    sync of the resource runs, and with 3 if nothing was found.
+    sync of the resource or a run of such a drop works, and with 3 if nothing was found.
     """
     from bms_flows.mirror.resources import MIRRORED
     from bms_flows.privacy import erase as erasure

@@ -16,7 +16,7 @@ OUTAGE = ("08", "25006", "53", "57P")
 REMEDIES = {
     "25006": "the address leads to a standby, or role or database is read-only, as hosted ones with a full "
     "disk: connect to the primary, or name all servers and add target_session_attrs=read-write",
-    "42501": "the user lacks a privilege: connect as the owner of the tables, and for bms migrate "
+    "42501": "the user lacks a privilege (bms doctor names it): connect as the owner of the tables, and for bms migrate "
     "as the owner of the database",
     "53100": "free space on PostgreSQL's disk (its log names the file) and retry",
     "57014": "usually the statement_timeout of the role, the database or the address: raise it for "
@@ -25,9 +25,15 @@ REMEDIES = {
 """What to do, by SQLSTATE: read-only, privilege, disk full, canceled."""
 
 CAUSES = (
-    (r"password authentication failed|role .* does not exist", "check user and password"),
+    (r"authentication failed|role .* does not exist|no password", "check user and password"),
+    (r"permission denied for database", "grant the user CONNECT on the database"),
     (r"database .* does not exist", "the database does not exist; create it, or check its name"),
-    (r"no pg_hba.conf entry", "pg_hba.conf permits no login of this user from this machine"),
+    (r"not permitted to log in", "the role may not log in: alter role … login"),
+    (r"pg_hba.conf", "pg_hba.conf permits no login of this user from this machine"),
+    (
+        r"certificate|not support SSL",
+        "no encryption: check sslmode and sslrootcert (the server's authority) in the address",
+    ),
     (
         r"in recovery mode|starting up|shutting down",
         "the server starts, stops or recovers from a crash; read its log if this lasts",

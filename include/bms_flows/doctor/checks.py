@@ -8,8 +8,9 @@ from upath import UPath
 
 from bms.settings import ClientSettings
 from bms_flows.doctor import airflow, machine, service, warehouse
-from bms_flows.doctor.finding import Check, Finding
+from bms_flows.doctor.finding import Check, Finding, NotChecked
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting
+from bms_warehouse.errors import WarehouseError
 
 
 def every_check(
@@ -94,5 +95,8 @@ def _found(findings: Iterable[Finding]) -> Check:
 
 
 def _connected(engine: Engine, check: Callable[[Connection], Iterable[Finding]]) -> list[Finding]:
-    with engine.connect() as connection:
-        return list(check(connection))
+    try:
+        with engine.connect() as connection:
+            return list(check(connection))
+    except WarehouseError as error:  # the check of the privileges names what the user lacks
+        raise NotChecked(str(error)) from None

@@ -43,8 +43,13 @@ def connection(engine: Engine) -> Iterator[Finding]:
 
 
 def schema(engine: Engine) -> Iterator[Finding]:
-    """Yield a schema of another revision than the code."""
-    current, required = migration.current(engine), migration.head()
+    """Yield a schema of another revision than the code, or one that the user may not read."""
+    required = migration.head()
+    try:
+        current = migration.current(engine)
+    except WarehouseError as error:
+        yield Finding("privilege_missing", f"{error}.")
+        return
     if current is None:
         yield Finding("schema_missing", f"The code requires revision {required}.")
     elif current != required:

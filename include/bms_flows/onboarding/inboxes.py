@@ -238,12 +238,12 @@ class Inbox:
         """
         engine, folder = self.flow.warehouse, self._folder("reports") / drop.folder
         content = approval_request.plan_file(plan, sheet)
-        storage.save_private(folder / approval_request.plan_file_name(plan.id), content)
-        Plans(engine, drop.id).save_file_digest(plan.id, hashlib.sha256(content).hexdigest())
-        if sheet.truncated_at is not None:
-            storage.save_private(folder / report.LAST_LINE, report.last_line_file(sheet))
         with engine.begin() as connection:
             claim.renew(connection, drop, report=self.flow.name(folder))
+            storage.save_private(folder / approval_request.plan_file_name(plan.id), content)
+            Plans(engine, drop.id).save_file_digest(plan.id, hashlib.sha256(content).hexdigest())
+            if sheet.truncated_at is not None:
+                storage.save_private(folder / report.LAST_LINE, report.last_line_file(sheet))
 
     def close(
         self, connection: Connection, drop: Drop, sheet: Sheet, original: UPath, found: Conclusion

@@ -32,6 +32,7 @@ from bms_flows.invoices.raw import SUFFIX
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.mirror.resources import CONTACTS, EMPLOYEES
 from bms_flows.mirror.store import locked_for_erasure
+from bms_flows.onboarding.inbox import closing
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.privacy.retention import ABANDONED_AFTER, RECEIPT
@@ -77,16 +78,24 @@ class PersonalData:
 
 
 def find(
-    connection: Connection, data_root: UPath, resource: MirroredResource, key: str
+    connection: Connection,
+    data_root: UPath,
+    resource: MirroredResource,
+    key: str,
+    *,
+    lock: bool = False,
 ) -> PersonalData:
-    """Find the personal data of record `key` without changing anything."""
+    """Find the personal data of record `key` without changing anything.
+
+    With `lock`, no run writes reports of the drops found until the transaction ends.
+    """
     database.read_meanwhile(connection)  # reading thousands of files takes long
+    responses = dict(_responses(data_root, resource, key))
+    drops = _drops(connection, resource, key, lock=lock)
     rows = {
         str(table): connection.scalar(select(func.count()).select_from(table).where(where)) or 0
         for table, where in _rows(resource, key)
     }
-    drops = _drops(connection, resource, key)
-    responses = dict(_responses(data_root, resource, key))
     files = [
         *_drop_files(data_root, resource, drops),
         *(p for p, holds in responses.items() if holds),
@@ -99,20 +108,25 @@ def erase(engine: Engine, data_root: UPath, resource: MirroredResource, key: str
     """Erase the record `key` and return its personal data; safe to repeat after a crash.
 
     Files are erased first, because rows identify them. Files that contain other people are erased whole.
-    Raises `Busy` while a sync, which may have read the record before, writes to the mirror.
+    Raises `Busy` while a sync, which may have read the record before, writes to the mirror, or a run works
+    on a drop with the record; ends drops that wait, for example for an approval.
     """
     with (
         engine.connect() as connection,
         locked_for_erasure(connection, resource),
         connection.begin(),
     ):
-        found = find(connection, data_root, resource, key)
+        found = find(connection, data_root, resource, key, lock=True)
+        closing.withdraw_open(connection, found.drops)
         for path in (*found.files, *found.unreadable):
             path.unlink(missing_ok=True)
         for table, where in _rows(resource, key):
             connection.execute(delete(table).where(where))
-        # Digests of rows that may name the person. `delete` could deadlock with a load.
-        connection.execute(text(f"truncate {client_invoice_digest}, {list_digest}"))
+        # Digests of rows that may name the person. Without the lock, this could deadlock with a load.
+        caches = (client_invoice_digest, list_digest)
+        connection.execute(text(f"lock table {', '.join(map(str, caches))} in exclusive mode"))
+        for table in caches:
+            connection.execute(delete(table))
     return found
 
 
@@ -153,7 +167,9 @@ def _rows(resource: MirroredResource, key: str) -> Iterator[tuple[Table, ColumnE
             yield table, cast(table.c.id_contact, Text) == key
 
 
-def _drops(connection: Connection, resource: MirroredResource, key: str) -> list[Drop]:
+def _drops(
+    connection: Connection, resource: MirroredResource, key: str, *, lock: bool
+) -> list[Drop]:
     """Return the drops that contain or may contain the record, and drops with the same content.
 
     A drop counts if its plan contains the record's ledger key or id, also as a candidate.
@@ -186,8 +202,9 @@ def _drops(connection: Connection, resource: MirroredResource, key: str) -> list
     # A file that was dropped twice has only one plan.
     contents = select(dropped_file.c.sha256).where(dropped_file.c.id.in_(found))
     same = (dropped_file.c.resource == resource.name) & dropped_file.c.sha256.in_(contents)
+    named_in = select(dropped_file).where(dropped_file.c.id.in_(found) | same)
     rows_of = connection.execute(
-        select(dropped_file).where(dropped_file.c.id.in_(found) | same).order_by(dropped_file.c.id)
+        (named_in.with_for_update(key_share=True) if lock else named_in).order_by(dropped_file.c.id)
     )
     return [Drop.of(row) for row in rows_of.mappings()]
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,10 +15,13 @@ from bms_cli.app import main
 from bms_flows.mirror.resource import RunOptions
 from bms_flows.mirror.resources import MIRRORED
 from bms_flows.mirror.store import locked, locked_for_erasure
+from bms_flows.onboarding.inbox import claim
 from bms_flows.privacy.erase import erase, find
 from bms_sandbox.serve import Sandbox
-from bms_warehouse.locks import Busy
+from bms_warehouse.locks import Busy, LeaseLost
+from stack.processes import until
 from tests.bms_flows.mirror.environment import Mirror
+from tests.support.patience import LONG_S
 from tests.support.sql import execute, fetch, scalar, scalars
 
 CANARY = "canari-zoe"
@@ -272,6 +276,30 @@ def test_nothing_is_erased_while_a_sync_may_store_the_record_again(
         locked(other, MIRRORED[name], id_entity),
     ):
         pytest.fail("a sync began during the erasure")
+
+
+def test_a_run_of_a_drop_stores_nothing_after_the_erasure(
+    warehouse: Engine, tmp_path: Path, contact: str
+) -> None:
+    held, root = claim.get(warehouse, 1), UPath(tmp_path)
+    report = tmp_path / "reports" / "contacts" / f"000001-{ENTERED}" / "created.csv"
+    with ThreadPoolExecutor(1) as pool:
+        with warehouse.begin() as run:  # as it closes the drop
+            claim.renew(run, held)
+            erasure = pool.submit(erase, warehouse, root, MIRRORED["contact"], contact)
+            waits = "select count(*) from pg_locks where not granted"
+            assert until(lambda: scalar(warehouse, waits) or erasure.done(), LONG_S)
+            report.write_text(MAIL)
+        with pytest.raises(Busy, match="a run works on drop 1"):
+            erasure.result()
+    assert CANARY in everything(warehouse, tmp_path)
+    execute(warehouse, "update bms.dropped_file set expires_at = now() where id = 1")
+    erase(warehouse, root, MIRRORED["contact"], contact)
+    with pytest.raises(LeaseLost), warehouse.begin() as run:
+        claim.renew(run, held)
+    assert CANARY not in everything(warehouse, tmp_path)
+    states = fetch(warehouse, "select state, reason from bms.dropped_file order by id")
+    assert states == [("withdrawn", "archive_expired"), ("open", None)]
 
 
 def test_a_data_root_that_does_not_exist_erases_nothing(

@@ -1,14 +1,15 @@
 """End of a drop: digest of its content, report, final state, and the message to HR users."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine, func, select, update
 
 from bms_flows.onboarding.inbox.claim import Drop, Ending, renew
 from bms_flows.runtime.notice import Notice
 from bms_flows.runtime.settings import Language
 from bms_flows.texts import NOTICE, OUTCOMES
 from bms_warehouse.database import NOW
+from bms_warehouse.locks import Busy
 from bms_warehouse.tables import dropped_file
 
 
@@ -60,6 +61,20 @@ def withdraw(engine: Engine, held: Drop, reason: str) -> None:
         return
     with engine.begin() as connection:
         finish(connection, held, "withdrawn", reason=reason)
+
+
+def withdraw_open(connection: Connection, numbers: Collection[int]) -> None:
+    """End the open ones of these drops, whose originals are being deleted, in the caller's transaction.
+
+    Their runs write nothing more: they find the lease lost. Raises `Busy` if a run works on one.
+    """
+    mine = dropped_file.c.id.in_(numbers) & (dropped_file.c.state == "open")
+    live = select(dropped_file.c.id).where(mine, dropped_file.c.expires_at > NOW).limit(1)
+    if (number := connection.scalar(live)) is not None:
+        raise Busy(f"a run works on drop {number}, which contains the record")
+    ending = func.coalesce(dropped_file.c.ended_before, "withdrawn")
+    values = {"state": ending, "ended_before": None, "reason": "archive_expired"}
+    connection.execute(update(dropped_file).where(mine).values(values | {"finished_at": NOW}))
 
 
 def finish(
