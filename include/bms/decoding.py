@@ -70,7 +70,7 @@ def without_halves(body: bytes) -> bytes:
     A service that cuts texts at a maximum length may cut an emoji in half. JSON permits the escape
     of a half, but no text can hold it.
     """
-    if SURROGATE.search(body) is None:
+    if b"\\u" not in body or SURROGATE.search(body) is None:
         return body
     return ESCAPE.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], body)
 

@@ -15,10 +15,11 @@ from bms_flows.mirror.decisions import Flags, MirrorRow
 from bms_flows.mirror.flags import FlagOf
 from bms_flows.mirror.resource import MirroredResource, MirrorSource
 from bms_flows.mirror.responses import ResponseFiles
-from bms_flows.mirror.rows import Extra, ListItem, ListState, digest_of, rename
+from bms_flows.mirror.rows import Extra, ListItem, ListState, as_lines, digest_of, rename
 from bms_flows.mirror.staging import UnstorableRow
 from bms_flows.runtime.coverage import Key
-from bms_flows.runtime.list_snapshot import KeyedRow, KeyedRows, RowsByDigest
+from bms_flows.runtime.digests import content_digest
+from bms_flows.runtime.list_snapshot import KeyedRow, KeyedRows
 from bms_flows.runtime.quarantine import InvalidRow
 
 CHUNK = 2_000
@@ -35,7 +36,7 @@ class ListDiff:
     source: MirrorSource
     known: Mapping[Key, MirrorRow]
     flags: Mapping[str, FlagOf]
-    """By flag column, the function that returns the flag of a row."""
+    """By flag column, in the resource's order, the function that returns the flag of a row."""
     details: bool
     """Whether details are read."""
     rotation: Container[Key]
@@ -65,7 +66,8 @@ class ListDiff:
     """Changed rows, which may have several states in this run: they are compared each time."""
     corrected: set[Key] = field(default_factory=set)
     """Rows whose flags changed after they were compared."""
-    compared: RowsByDigest[KeyedRow] = field(default_factory=RowsByDigest)
+    compared: dict[bytes, KeyedRow] = field(default_factory=dict)
+    """Rows that have been compared, by the digest of their bytes: an equal row is not decoded again."""
     _digests: dict[Key, bytes | None] = field(default_factory=dict)
     """Digest of every readable row, in its latest state."""
     _extras: dict[Key, Extra] = field(default_factory=dict)
@@ -74,8 +76,9 @@ class ListDiff:
     _waiting: dict[Key, ListItem] = field(default_factory=dict)
 
     def find(self, raws: Sequence[msgspec.Raw]) -> tuple[Sequence[bytes], list[KeyedRow | None]]:
-        """Return the rows that have been compared already; see `RowsByDigest.find`."""
-        marks, rows = self.compared.find(raws)
+        """Return the digest of each row as received, and the row if it has been compared already."""
+        marks = [*map(content_digest, raws)]
+        rows = [*map(self.compared.get, marks)]
         if again := self.unsettled | self.corrected:
             rows = [None if row and row[0] in again else row for row in rows]
         return marks, rows
@@ -87,25 +90,24 @@ class ListDiff:
             self._reject(rejected.key, rejected.code, rejected.field, rejected.raw)
         key_of = attrgetter(self.resource.key)
         constants = tuple(self.source.constants.values())
-
-        def compared(index: int, record: Record) -> KeyedRow:
-            nonlocal relevant
-            extra = page.extra.get(index)
-            if extra:
-                extra = self.resource.unknown(rename(record, extra, self.resource.aliases))
-                extra = self.stable(extra) or None
+        rows = [*page.records]
+        new = dict.fromkeys(range(len(rows))) if page.new is None else page.new
+        extras = {index: self._unknown(rows[index], extra) for index, extra in page.extra.items()}
+        lines = as_lines([rows[index] for index in new])
+        for (index, mark), line in zip(new.items(), lines, strict=True):
+            record, extra = rows[index], extras.get(index)
             key = key_of(record)
             flags = self._flags(key)
             own = getattr(record, "deleted", None)
             removed = deleted if own is None else own  # the row's own field precedes its list
-            digest = digest_of(record, extra, _list_digest(flags, removed, constants))
+            digest = digest_of(line, extra, _list_digest(flags, removed, constants))
             # Lists are read more than once; repeated rows have been compared already.
             if self._digests.get(key) != digest:
                 listed = ListState(digest, extra, flags, removed)
                 relevant |= self._compare(key, ListItem(record, listed))
-            return key, digest
-
-        rows = self.compared.of(page, compared)
+            rows[index] = row = key, digest
+            if mark is not None:
+                self.compared[mark] = row
         for key, digest in rows:
             self._digests.setdefault(key, digest)
         if len(self._waiting) >= CHUNK:
@@ -126,23 +128,28 @@ class ListDiff:
                 and key not in self.rotation
                 and flags == self._flags(key)
             ):
-                self.compared.rows[mark] = (key, digest)
-        self._unchanged = len(self.compared.rows) == len(self.recalled)
+                self.compared[mark] = (key, digest)
+        self._unchanged = len(self.compared) == len(self.recalled)
 
     @property
     def unchanged(self) -> bool:
         """Whether the lists had exactly the recalled rows, and the mirror, too."""
-        sizes = {len(self.recalled), len(self.compared.rows), len(self._digests)}
+        sizes = {len(self.recalled), len(self.compared), len(self._digests)}
         return self._unchanged and not self.corrected and len(sizes) == 1
 
     def latest(self) -> Iterator[tuple[bytes, RecalledRow]]:
         """Yield the compared rows in their latest state, for the next run to recall."""
-        for mark, (key, digest) in self.compared.rows.items():
+        for mark, (key, digest) in self.compared.items():
             if self._digests.get(key) == digest and key not in self.corrected:
                 yield mark, (key, digest, self._flags(key))
 
     def _flags(self, key: Key) -> Flags:
-        return tuple([self.flags[name](key) for name in self.resource.flags])
+        return tuple([flag(key) for flag in self.flags.values()])
+
+    def _unknown(self, record: Record, extra: dict[str, Any]) -> Extra | None:
+        """Move renamed fields into the record; return the other unknown fields, without volatile ones."""
+        extra = self.resource.unknown(rename(record, extra, self.resource.aliases))
+        return self.stable(extra) or None
 
     def stable(self, extra: dict[str, Any]) -> dict[str, Any]:
         """Return unknown fields without volatile ones."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from bms.responses import Page
 from bms_flows.mirror.resource import FetchRows
-from bms_flows.mirror.rows import content_hash
+from bms_flows.mirror.rows import as_lines
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.list_reader import ListReader
 from bms_flows.runtime.list_snapshot import KeyedRows
@@ -41,9 +41,9 @@ class FlagList:
         seen: set[Key] = set()
 
         async def take(page: Page[Any]) -> KeyedRows:
-            rows = [(record.key, content_hash(record)) for record in page.records]
-            seen.update(key for key, _ in rows)
-            return rows
+            keys = [record.key for record in page.records]
+            seen.update(keys)
+            return [*zip(keys, map(hash, as_lines(page.records)), strict=True)]
 
         reading = ListReader(fetch, take, size, name, least=1, largest=largest)
         return cls(reading, before, seen)

@@ -1,6 +1,6 @@
 """Conversion of records to rows of the mirror: columns, digests and flags."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -27,8 +27,7 @@ _WIRE = msgspec.json.Encoder(decimal_format="number")
 Extra = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ListState:
+class ListState(msgspec.Struct, frozen=True, gc=False):
     """What the lists reveal about a row in addition to its fields."""
 
     digest: bytes | None
@@ -38,8 +37,7 @@ class ListState:
     deleted: bool
 
 
-@dataclass
-class ListItem:
+class ListItem(msgspec.Struct, gc=False):
     """A new or changed list item."""
 
     record: Record
@@ -79,17 +77,16 @@ def rename(record: Record, extra: dict[str, Any], aliases: Mapping[str, str]) ->
     return left
 
 
-def digest_of(record: Record, extra: Extra | None, list_digest: bytes) -> bytes:
-    """Return a 16-byte digest of a list item, its unknown fields and its list state."""
-    line = _WIRE.encode(record)
+def as_lines(records: Iterable[Record]) -> list[bytes]:
+    """Return each record as a line of JSON."""
+    return _WIRE.encode_lines(records).splitlines()
+
+
+def digest_of(line: bytes, extra: Extra | None, list_digest: bytes) -> bytes:
+    """Return a 16-byte digest of a list item's line, its unknown fields and its list state."""
     if extra:
         line += SORTED.encode(extra)
     return content_digest(line + list_digest)
-
-
-def content_hash(record: Record) -> int:
-    """Return a hash of a list item for comparisons within a run."""
-    return hash(_WIRE.encode(record))
 
 
 def as_json(item: ListItem | DetailItem) -> bytes:

@@ -67,6 +67,13 @@ class Coverage:
         if self._places.keys().isdisjoint(keys) and len({*keys}) == len(keys):
             self._places.update(zip(keys, range(start, start + len(keys)), strict=True))
             return len(keys)
+        first = self._places.get(keys[0], start)
+        same = range(first, first + len(keys))
+        if [*map(self._places.get, keys)] == [*same] and (
+            self._digests[first : same.stop] == self._digests[start:]
+        ):  # the usual page of a second pass: rows that pages before it listed in this order
+            self._connect(number, {bisect_right(self._starts, place) - 1 for place in same})
+            return 0
         # A page shows one moment: a row that it lists twice says nothing about the order.
         repeated = {key for key, times in Counter(keys).items() if times > 1}
         reached: dict[int, int] = {}
@@ -81,9 +88,12 @@ class Coverage:
                 other = bisect_right(self._starts, place) - 1
                 self.disordered |= reached.get(other, -1) > place
                 reached[other] = place
-        for other in reached:
-            self._parents[self._component(number)] = self._component(other)
+        self._connect(number, reached)
         return new_rows
+
+    def _connect(self, number: int, others: Iterable[int]) -> None:
+        for other in others:
+            self._parents[self._component(number)] = self._component(other)
 
     @property
     def complete(self) -> bool:

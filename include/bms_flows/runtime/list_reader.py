@@ -83,8 +83,11 @@ class ListReader:
     @property
     def calm(self) -> bool:
         """Whether no row was added, removed, moved or edited during the passes."""
-        first = self.passes[0].rows.keys()
-        same = all(each.steady and each.rows.keys() == first for each in self.passes)
+        first = self.passes[0].rows
+        same = all(
+            each.steady and (each.rows is first or each.rows.keys() == first.keys())
+            for each in self.passes
+        )
         return same and not self.coverage.edited
 
     @property

@@ -1,47 +1,20 @@
 """Snapshot of a list: the rows that a read showed, and where the list shows new rows."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Final, Generic, Literal, TypeVar
-
-import msgspec
+from typing import Any, Final, Literal
 
 from bms.responses import Page
 from bms_flows.runtime.coverage import Key
-from bms_flows.runtime.digests import content_digest
 
 End = Literal["start", "end"]
-R = TypeVar("R")
 
 KeyedRow = tuple[Key, Any]
 """Key and digest of a row."""
 KeyedRows = Sequence[KeyedRow]
 """Rows in the order of the list."""
-
-
-@dataclass
-class RowsByDigest(Generic[R]):
-    """Results for rows, by the digest of the rows as received: an equal row is not decoded again."""
-
-    rows: dict[bytes, R] = field(default_factory=dict)
-
-    def find(self, raws: Sequence[msgspec.Raw]) -> tuple[Sequence[bytes], list[R | None]]:
-        """Return the digest of each row as received, and its result, None if the row is new."""
-        digests = [*map(content_digest, raws)]
-        return digests, [*map(self.rows.get, digests)]
-
-    def of(self, page: Page[Any], row_of: Callable[[int, Any], R]) -> list[R]:
-        """Return the results of a page; `row_of` makes those of decoded records, given index and record."""
-        rows = [*page.records]
-        new = dict.fromkeys(range(len(rows))) if page.new is None else page.new
-        for index, digest in new.items():
-            rows[index] = row = row_of(index, rows[index])
-            if digest is not None:
-                self.rows[digest] = row
-        return rows
-
 
 ORDERS: Final = ("id", "created_on", "modified_on")
 """Fields with the highest value in a new record."""

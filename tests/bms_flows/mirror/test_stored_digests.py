@@ -13,6 +13,7 @@ from bms_flows.mirror.rows import (
     DetailItem,
     ListItem,
     ListState,
+    as_lines,
     detailed_rows,
     digest_of,
     listed_rows,
@@ -75,7 +76,7 @@ def test_a_mirrored_row_has_the_digests_that_warehouses_store(name: str) -> None
     state = ListState(b"", None, flags, deleted=False)
     details = [DetailItem(detail, state, {"new": 1})]
     found = [
-        digest_of(item, {"new": 1}, b"").hex(),
+        digest_of(*as_lines([item]), {"new": 1}, b"").hex(),
         hashes(listed_rows(resource, [ListItem(item, state)], ZONE, constants)),
         hashes(detailed_rows(resource, details, ZONE, constants)),
     ]

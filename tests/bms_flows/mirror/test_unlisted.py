@@ -10,7 +10,6 @@ from bms.responses import FindRows, Page
 from bms_flows.mirror.resource import MirrorSource, RunOptions
 from bms_flows.mirror.resources import CONTACTS, source
 from bms_flows.mirror.run import TooManyRemovals
-from bms_flows.runtime.list_snapshot import RowsByDigest
 from bms_flows.runtime.settings import FlowSettings
 from tests.bms_flows.mirror.environment import KINDS, NEVER, Mirror
 from tests.support.sql import fetch
@@ -25,7 +24,7 @@ def archived(monkeypatch: pytest.MonkeyPatch) -> set[int]:
         usual = source(client, CONTACTS)
 
         async def rows(number: int, size: int, *, find: FindRows | None = None) -> Page[Any]:  # noqa: ARG001
-            page = await usual.rows(number, size, find=RowsByDigest().find)
+            page = await usual.rows(number, size)
             return replace(
                 page, records=[row for row in page.records if row.id not in hidden], new=None
             )
@@ -93,7 +92,7 @@ def merged(monkeypatch: pytest.MonkeyPatch) -> dict[int, int]:
         usual = source(client, CONTACTS)
 
         async def rows(number: int, size: int, *, find: FindRows | None = None) -> Page[Any]:  # noqa: ARG001
-            page = await usual.rows(number, size, find=RowsByDigest().find)
+            page = await usual.rows(number, size)
             return replace(
                 page, records=[row for row in page.records if row.id not in into], new=None
             )
