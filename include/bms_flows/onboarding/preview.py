@@ -40,16 +40,15 @@ Reason = tuple[str, str]
 
 
 class Question(msgspec.Struct, frozen=True):
-    """A file to preview, or to correct: `cells` and `headers` are `Corrections`."""
+    """A file to preview; with corrections, to correct."""
 
     name: str
     resource: str
     content: bytes
-    warehouse: str
-    mirrored: Mapping[str, datetime]
+    warehouse: str = ""
+    mirrored: Mapping[str, datetime] = {}
     """Time of the mirror's latest complete read, by scope; empty text if the resource has none."""
-    cells: Mapping[int, Mapping[int, str]] = {}
-    headers: Mapping[int, str | None] = {}
+    corrections: Corrections | None = None
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -92,10 +91,12 @@ class Preview(msgspec.Struct, frozen=True):
     """Whether the end of the file is missing."""
     read_at: datetime | None = None
     """Time of the mirror; None if it lacks every row's scope."""
+    resource: str = ""
+    """The resource of the inbox that the file is for, if it is another one."""
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """A preview, or the content of a corrected file."""
+    """A preview, or the content of a corrected file; neither for corrections that do not fit the file."""
 
     preview: Preview | None = None
     content: bytes | None = None
@@ -111,9 +112,10 @@ def answer(request: bytes) -> bytes:
     """Answer an encoded question; the settings come from the environment."""
     asked = _QUESTION.decode(request)
     reading = Reading.of(asked.resource, OnboardingSettings.from_environment())
-    if asked.cells or asked.headers:
-        sheet = read(asked.content, asked.name, reading.resource, reading.declared)
-        content = corrected(asked.content, sheet.form, Corrections(asked.cells, asked.headers))
+    if asked.corrections:
+        form = read(asked.content, asked.name, reading.resource, reading.declared).form
+        fits = asked.corrections.fits(form)
+        content = corrected(asked.content, form, asked.corrections) if fits else None
         return encode(Answer(content=content))
     engine = database.connect(asked.warehouse)
     try:
@@ -174,6 +176,10 @@ class _Preview:
             self.sheet.refused,
             truncated,
             min((self.mirrored[each] for each in scopes), default=None),
+            next(
+                (str(each.details["resource"]) for each in of_file if "resource" in each.details),
+                "",
+            ),
         )
 
     def verdict(self, planned: PlannedRow, row: Row) -> Verdict:

@@ -15,13 +15,16 @@ from urllib.parse import unquote, urlsplit
 from fastapi import APIRouter, Body, Depends, Header, HTTPException, Request, Response, status
 from fastapi.concurrency import contextmanager_in_threadpool, run_in_threadpool
 from fastapi.responses import HTMLResponse, JSONResponse
+from pydantic import Field
 
+from bms_flows.catalog import CREATED_BY
 from bms_flows.monitoring import freshness
 from bms_flows.onboarding import preview
 from bms_flows.onboarding.inbox import uploads
 from bms_flows.onboarding.inbox.uploads import BadName, Upload
 from bms_flows.onboarding.inboxes import Inbox
 from bms_flows.onboarding.preview import Answer, Question
+from bms_flows.onboarding.reading.corrections import Corrections
 from bms_flows.onboarding.reading.sheet import Limits
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.runtime import storage
@@ -44,10 +47,12 @@ NO_UPLOAD: Final = "no_upload"
 VERDICTS: Final = ("correct", "decide", "unchecked", "create", "exists", "resume")
 """Sections of a preview, in order."""
 
-Cells = Annotated[
-    dict[Annotated[int, Body(ge=1)], dict[Annotated[int, Body(ge=0, le=500)], str]], Body()
-]
-Headers = Annotated[dict[Annotated[int, Body(ge=0, le=500)], str | None], Body()]
+Line = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Place = Annotated[int, Field(ge=0, lt=Limits().columns)]
+Text = Annotated[str, Field(max_length=Limits().characters)]
+"""What UTF-8 can hold: with a limit, pydantic refuses lone surrogates too."""
+Cells = Annotated[dict[Line, dict[Place, Text]], Body()]
+Headers = Annotated[dict[Place, Text | None], Body()]
 Digest = Annotated[str, Body(embed=True)]
 """Of the content that the page showed: another tab may have changed it since."""
 
@@ -139,7 +144,9 @@ def check(name: str, resource: ResourceDep, upload: UploadDep, page: PageDep) ->
     mirrored = mirror_times(page, resource)
     page.close_warehouse()
     content, original = upload.contents()
-    shown = _answer(Question(upload.name, resource, content, warehouse_address(), mirrored)).preview
+    asked = Question(upload.name, resource, content, warehouse_address(), mirrored)
+    shown = _answer(asked).preview
+    other = shown and shown.resource
     return page.render(
         "upload.html",
         **_shared(name, resource, page),
@@ -149,6 +156,7 @@ def check(name: str, resource: ResourceDep, upload: UploadDep, page: PageDep) ->
         preview=shown,
         verdicts=VERDICTS,
         limit=preview.MAX_ROWS,
+        other=_shared(CREATED_BY[other].dag_id, other, page) if other else None,
     )
 
 
@@ -160,8 +168,10 @@ def correct(
     if sum(map(len, cells.values())) > MOST_CELLS:
         raise HTTPException(status.HTTP_413_CONTENT_TOO_LARGE, "too_large")
     content = _shown(upload, digest)
-    asked = Question(upload.name, resource, content, "", {}, cells, headers)
-    corrected = _answer(asked).content or b""
+    asked = Question(upload.name, resource, content, corrections=Corrections(cells, headers))
+    corrected = _answer(asked).content
+    if corrected is None:
+        raise HTTPException(status.HTTP_422_UNPROCESSABLE_CONTENT, "bad_request")
     if len(corrected) > Limits().bytes:
         raise HTTPException(status.HTTP_413_CONTENT_TOO_LARGE, "too_large")
     upload.save_corrected(corrected)

@@ -89,13 +89,17 @@ async def add_security_headers(request: Request, call_next: Any) -> Response:
 
 @app.exception_handler(StarletteHTTPException)
 async def http_error(request: Request, error: StarletteHTTPException) -> Response:
-    """Render an HTTP error as a page."""
-    return _error_page(request, error.status_code, error.detail, error.headers)
+    """Render an HTTP error as a page; 400 is FastAPI's for a body that is no JSON."""
+    code = error.status_code
+    why = "bad_request" if code == status.HTTP_400_BAD_REQUEST else error.detail
+    return _error_page(request, code, why, error.headers)
 
 
 @app.exception_handler(RequestValidationError)
-async def invalid_address(request: Request, error: RequestValidationError) -> Response:  # noqa: ARG001 - it quotes the request
-    """Render an address with invalid parameters as 404."""
+async def invalid_request(request: Request, error: RequestValidationError) -> Response:
+    """Render an address with invalid parameters as 404, other invalid content as 422, without quoting it."""
+    if any(each["loc"][0] in ("body", "header") for each in error.errors()):
+        return _error_page(request, status.HTTP_422_UNPROCESSABLE_CONTENT, "bad_request")
     return _error_page(request, status.HTTP_404_NOT_FOUND, NO_PAGE)
 
 
@@ -257,8 +261,8 @@ def _error_page(
     if code == status.HTTP_401_UNAUTHORIZED:
         why = "session_ended" if script else "signed_out"
     known = texts.ERRORS.get(why)
-    if known and script:
-        return JSONResponse({"error": known}, code, headers=headers)
+    if script and (known or code < status.HTTP_500_INTERNAL_SERVER_ERROR):
+        return JSONResponse({"error": known or {"EN": why}}, code, headers=headers)
     language: Language = "FR" if french and known else "EN"
     why = known[language] if known else why
     address = str(request.url)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Iterator
 from itertools import chain
@@ -53,6 +54,8 @@ def task_file(dag_id: str, path: str, user: UserDep) -> StreamingResponse:
         first = next(chunks, b"")
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError, storage.NotRegularFile):
         raise missing from None
+    except OSError as error:
+        raise (missing if error.errno == errno.ENAMETOOLONG else error) from None
     log.info("User %s downloads a file of the DAG %s", user.get_id(), dag_id)
     disposition = f'attachment; filename="{header_name(file.name)}"'
     return StreamingResponse(

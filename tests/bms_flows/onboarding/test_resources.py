@@ -56,6 +56,41 @@ def test_no_header_maps_to_two_columns(name: str) -> None:
     assert len({header for header, _ in headers}) == len(set(headers))
 
 
+SHORT = {
+    "employee": "Matricule;Entité;Nom;Prénom;Date d'entrée;Mobile;Téléphone",
+    "contact": "Nom;Prénom;E-mail;Mobile;Société;Fonction",
+    "consultant": "Nom;Prénom;Email;Mobile;TJM;Disponible le",
+}
+"""Headers as users choose them: few, and most of them those of several inboxes."""
+OWN = {
+    "contact": "Civilité;Nom;Prénom;Fonction;Service;E-mail;Mobile;Société",
+    "consultant": "Nom;Prénom;Société;TJM;Disponible le",
+    "employee": "Nom;Prénom;Mobile;Entité",
+}
+"""Files with columns of the user's own, whose headers other inboxes happen to have."""
+
+
+@pytest.mark.parametrize("title", ["", "Liste du 3 mars;;;;;;\n"])
+@pytest.mark.parametrize("inbox", REMOTES)
+@pytest.mark.parametrize("name", REMOTES)
+def test_a_file_in_another_inbox_is_recognized_by_its_headers(
+    name: str, inbox: str, title: str
+) -> None:
+    meant, resource = REMOTES[name].resource, REMOTES[inbox].resource
+    templates = ";".join(field.label for field in meant.fields)
+    for header in (SHORT[name], templates, templates.upper()):
+        row = ";".join("x" for _ in header.split(";"))
+        found = read(f"{title}{header}\n{row}\n".encode(), "a.csv", resource)
+        faults = [fault for fault in found.faults if fault.code == "other_inbox"]
+        assert [fault.details["resource"] for fault in faults] == [name] * (name != inbox), header
+        for fault in faults:
+            assert found.faults == (fault,)  # no list of unknown columns
+            assert f"boîte {meant.inbox}." in fault.hint("FR")
+    for header in OWN[name], "Nom;Prénom;E-mail":
+        found = read(f"{header}\nx;x;x;x;x\n".encode(), "a.csv", meant)
+        assert "other_inbox" not in {fault.code for fault in found.faults}, header
+
+
 def test_a_french_file_of_consultants_is_read_with_its_arrays() -> None:
     content = (
         "Nom;Prénom;TJM;Disponible le;Compétence 1;Compétence 1 niveau;Compétence 1 favorite;"

@@ -6,6 +6,7 @@ import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
+from html import unescape
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -167,6 +168,57 @@ def test_an_unknown_column_is_accepted_as_the_nearest_or_left_out(hr: TestClient
     shown = hr.get(page).text
     assert "<select" not in shown
     assert '<button type="submit" class="primary">' in shown
+
+
+def test_a_file_for_another_inbox_leads_there(hr: TestClient) -> None:
+    content = csv("Roux;Max;max@client.example;Client SA", header="Nom;Prénom;E-mail;Société")
+    shown = hr.get(page_of(hr, content)).text
+    assert "fichier de contacts" not in shown  # these four are headers of employees, too
+    content = csv("Roux;Max;0612345678;Achats", header="Nom;Prénom;Mobile;Fonction")
+    shown = hr.get(page_of(hr, content)).text
+    assert "Les en-têtes sont ceux d'un fichier de contacts." in unescape(shown)
+    assert 'href="/airflow/bms/flows/contact_creation/inbox"' in shown
+    assert "<select" not in shown
+    assert '<button type="submit" class="primary" disabled>' in shown
+
+
+MALFORMED = (
+    *("", "{", "[]", "null", "{}", "[" * 100_000, '{"a":' * 100_000, "9" * 5000, "\ufeff{}"),
+    *('{"cells": {}}', '{"digest": 1}', '{"digest": "\\ud800"}'),
+)
+CELLS = (
+    *("[]", "1", "null", "NaN", '{"2": []}', '{"2": {"1": 1}}', '{"x": {"1": "a"}}'),
+    *('{"0": {"1": "a"}}', '{"2": {"-1": "a"}}', '{"2": {"6": "a"}}', '{"2": {"400": "a"}}'),
+    *('{"99999999999999999999999999": {"1": "a"}}', '{"2": {"1": "\\ud800"}}'),
+)
+HEADERS = ("[]", "null", '{"0": 1}', '{"0": {}}', '{"0": "\\udfff"}', '{"300": "a"}')
+
+
+def test_a_malformed_request_is_refused_with_a_message(hr: TestClient) -> None:
+    page, unread = page_of(hr, csv(*ROWS)), page_of(hr, b"PK\x03\x04", "a.xlsx")
+    digest = digest_of(hr.get(page).text)
+    told = f'"digest": "{digest}"}}'
+    bodies = [
+        *MALFORMED,
+        *(f'{{"headers": {{}}, "cells": {each}, {told}' for each in CELLS),
+        *(f'{{"cells": {{}}, "headers": {each}, {told}' for each in HEADERS),
+    ]
+    answers = [(f"{page}/cells", body.encode()) for body in (*bodies, f"{{{told}")]
+    answers += [(f"{page}/submit", body.encode()) for body in MALFORMED]
+    answers += [(f"{page}/{action}", b'{"digest": "\xff"}') for action in ("cells", "submit")]
+    digest = digest_of(hr.get(unread).text)
+    body = f'{{"cells": {{"1": {{"0": "a"}}}}, "headers": {{}}, "digest": "{digest}"}}'
+    answers.append((f"{unread}/cells", body.encode()))
+    for number in ("x", 0, 2**63):
+        answers.append((f"/bms/drops/{number}/undo", b"["))
+    given = {**OURS, "Content-Type": "application/json"}
+    for address, content in answers:
+        answer = hr.post(address, content=content, headers=given)
+        assert 400 <= answer.status_code < 500, (address, content[:99])
+        assert {*answer.json()["error"]} == {"FR", "EN"}, (address, content[:99])
+    assert upload(hr, csv(*ROWS), **{"X-File-Name": "a" * 3000}).status_code == 422
+    assert correct(hr, page, {}, {}).status_code == 204  # what changes nothing is well-formed
+    assert hr.get(page).status_code == 200
 
 
 def test_a_missing_column_is_filled_in_on_the_page(hr: TestClient) -> None:

@@ -59,6 +59,8 @@ def test_a_task_file_is_a_download(visit: Visit) -> None:
         "employee_onboarding/%2e%2e/other/x.json",
         "..%2F/secret.json",
         "%2e%2e/secret.json",
+        "employee_onboarding/" + "a" * 5000,
+        "employee_onboarding/" + "a/" * 3000,
     ],
 )
 def test_nothing_else_is_served(visit: Visit, path: str) -> None:

@@ -34,6 +34,17 @@ class Corrections:
         """The columns to remove."""
         return frozenset(place for place, header in self.headers.items() if header is None)
 
+    def width(self, form: FileFormat) -> int:
+        """Return the number of columns, with those that headers add."""
+        return max(len(form.headers), *(place + 1 for place in self.headers), 0)
+
+    def fits(self, form: FileFormat) -> bool:
+        """Return whether a file was read, and has or gets the column of each cell."""
+        width = self.width(form)
+        return form.kind is not None and all(
+            place < width for row in self.cells.values() for place in row
+        )
+
     def of_row(self, line: int, form: FileFormat) -> Mapping[int, str]:
         """Return the new texts of a row, which may be the header."""
         if line != form.header_line:
@@ -59,7 +70,7 @@ def corrected(content: bytes, form: FileFormat, corrections: Corrections) -> byt
 
 
 def _csv_rows(whole: str, form: FileFormat, corrections: Corrections) -> Iterator[list[str]]:
-    width = max(len(form.headers), *(place + 1 for place in corrections.headers), 0)
+    width = corrections.width(form)
     for line, raw in enumerate(tokens.records(whole, form.delimiter), start=1):
         new = corrections.of_row(line, form)
         # A row without corrections may lack a cell anywhere; it gets those of added columns only.

@@ -6,10 +6,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from bms_flows.onboarding.faults import Fault
+from bms_flows.onboarding.faults import Fault, ReadError
 from bms_flows.onboarding.reading.encoding import is_damaged
 from bms_flows.onboarding.reading.sheet import is_report_column
 from bms_flows.onboarding.resources.description import Field, Resource, normalize_header
+from bms_flows.onboarding.resources.remotes import REMOTES
 
 ROWS: Final = 10
 """Filled rows above a header that may be titles."""
@@ -28,6 +29,8 @@ _LONG: Final = 4
 _TELLING: Final = 5
 """Letters of a known header's only word that show its field in a longer header."""
 _PROPOSED: Final = 3
+_EXAMPLES: Final = 6
+"""Columns that the fault of a file for another inbox names."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,33 @@ def nearest(header: str, resource: Resource) -> Sequence[Field]:
     if ranked and ratios[ranked[0]] >= _LIKE:
         ranked = ranked[:1]
     return [resource.by_name[name] for name in ranked[:_PROPOSED]] or addresses
+
+
+def check_inbox(rows: Sequence[Sequence[str]], resource: Resource) -> None:
+    """Raise `ReadError` if the header among the first rows is that of another inbox's files.
+
+    Headers that only one of the two resources has are evidence, those of required fields twice. A
+    column of the user's own may have such a header, too, so a file that fits its inbox needs two.
+    """
+    best: tuple[int, Resource, list[Field]] | None = None
+    for other in (each.resource for each in REMOTES.values()):
+        header = rows[place_of_header(rows, other)]
+        named = [(field_of(each, resource), field_of(each, other)) for each in header]
+        ours = {field.name for field, theirs in named if field and not theirs}
+        theirs = [field for own, field in named if field and not own]
+        if (best and len(theirs) <= best[0]) or not theirs:
+            continue
+        lacking = set(resource.required) - {field.name for field, _ in named if field}
+        absent = set(other.required) - {field.name for _, field in named if field}
+        against = len(ours) + len(ours.intersection(resource.required)) + len(absent)
+        weight = len(theirs) + len({each.name for each in theirs}.intersection(other.required))
+        if weight > 2 * against and (weight > 1 or lacking):
+            best = len(theirs), other, theirs
+    if best:
+        _, other, theirs = best
+        columns = ", ".join(each.label for each in theirs[:_EXAMPLES])
+        details = {"resource": other.name, "what": other.inbox, "inbox": other.inbox}
+        raise ReadError("other_inbox", **details, columns=columns)
 
 
 def header_columns(headers: Sequence[str], resource: Resource, line: int) -> HeaderColumns:

@@ -13,6 +13,7 @@ from bms_flows.onboarding.reading.cells import Cell
 from bms_flows.onboarding.reading.encoding import CP1252, BadEncoding, decode
 from bms_flows.onboarding.reading.header import (
     ROWS,
+    check_inbox,
     header_columns,
     is_header,
     known_headers,
@@ -204,10 +205,11 @@ def _filled(book: Book, sheet: SheetPart) -> Iterator[Sequence[Cell]]:
 
 
 def _header(shown: Records, resource: Resource) -> tuple[int, Sequence[Cell]]:
-    """Return the header among the rows that a user sees, with its line."""
+    """Return the header among the rows that a user sees, with its line; raise `ReadError` for another inbox's."""
     if not shown:
         raise ReadError("empty_file")
     first = [_texts(_unescaped(record, ours=False)) for _, record in shown[: ROWS + 1]]
+    check_inbox(first, resource)
     return shown[place_of_header(first, resource)]
 
 
