@@ -79,6 +79,10 @@ class WarehouseError(psycopg.Error):
             return
         parts = (error.diag.schema_name, error.diag.table_name, error.diag.column_name)
         location = ".".join(part for part in parts if part)
+        if denied := re.fullmatch(
+            r"permission denied for (\w+ \w+)", error.diag.message_primary or ""
+        ):
+            location = denied[1]
         texts = [
             f"{type(error).__name__} ({error.sqlstate})",
             f"at {location}" if location else "",

@@ -1,5 +1,7 @@
 """An answer of `bms why`: facts, timeline, stored response, and what happens next."""
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -115,17 +117,26 @@ class Inquiry:
         ]
         return ", ".join(shown) or "only unknown fields"
 
-    def quarantined(self, resource: str, key: str, entity: int | None = None) -> Iterator[Event]:
-        """Yield when a row went to quarantine, and what to do; `entity` None: of any entity."""
+    def quarantined(
+        self, resource: str, key: str, entity: int | None = None, fields: Sequence[str] = ()
+    ) -> Iterator[Event]:
+        """Yield when a row went to quarantine, and what to do; `entity` None: of any entity.
+
+        `fields` are further fields of the row that may have the value `key`, in any case.
+        """
+        value = re.escape(json.dumps(key, ensure_ascii=False)[1:-1]).replace("/", r"\\?/")
+        named = rf'"({"|".join(fields)})"\s*:\s*"?{value}"?\s*[,}}]' if fields else None
         rows = self.query(
             """
             select q.*, r.flow, r.dag_run_id, r.id from bms.quarantine q
             left join bms.step_run r on r.id = q.step_run_id
-            where q.resource = :resource and :key in (q.row_key, split_part(q.row_key, ' ', 1))
+            where q.resource = :resource
+                and (:key in (q.row_key, split_part(q.row_key, ' ', 1)) or q.raw ~* cast(:named as text))
                 and (cast(:entity as bigint) is null or q.id_entity = :entity)
             """,
             resource=resource,
             key=key,
+            named=named,
             entity=entity,
         )
         for row in rows:

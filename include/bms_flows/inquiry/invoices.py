@@ -24,6 +24,7 @@ PUBLIC = public_fields(ClientInvoice)
 
 def why(asked: Inquiry, number: str) -> list[Answer]:
     """Return an answer for each invoice with this id or reference number, else for the missing one."""
+    number = number.strip()
     given: dict[str, Any] = {
         "id": int(number) if re.fullmatch(r"\d{1,18}", number) else None,
         "text": number,
@@ -31,15 +32,18 @@ def why(asked: Inquiry, number: str) -> list[Answer]:
     found = asked.query(
         """
         select id_entity, id_invoice from bms.client_invoice
-        where id_invoice = :id or reference_number = :text
+        where id_invoice = :id or reference_number in (:text, upper(:text), lower(:text))
         order by reference_number = :text desc nulls last, id_entity, id_invoice limit :most
         """,
         **given,
-        most=MOST,
+        most=MOST + 1,
     )
     if not found:
         return [_absent(asked, number, given["id"])]
-    return [_invoice(asked, each) for each in found]
+    answers = [_invoice(asked, each) for each in found[:MOST]]
+    if len(found) > MOST:
+        answers[-1].facts.append(f"Further invoices have this number; these are {MOST} of them.")
+    return answers
 
 
 def _invoice(asked: Inquiry, key: Mapping[str, Any]) -> Answer:
@@ -136,9 +140,10 @@ def day_lines(asked: Inquiry, entity: int, day: date | None) -> Iterator[str]:
 def _absent(asked: Inquiry, number: str, key: int | None) -> Answer:
     """Return the answer about an invoice that the warehouse does not have."""
     answer = Answer(f"Invoice {number}: the warehouse has no such id or reference number", False)
-    answer.events += asked.quarantined("client_invoice", number)
+    answer.events += asked.quarantined("client_invoice", number, fields=("reference_number",))
     holes = asked.query(
-        "select * from bms.client_invoice_missing_number where reference_number = :text",
+        "select * from bms.client_invoice_missing_number "
+        "where reference_number in (:text, upper(:text), lower(:text))",
         text=number,
     )
     for hole in holes:

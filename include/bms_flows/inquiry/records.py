@@ -118,7 +118,7 @@ def _absent(
     """Return the answer about a record that the mirror does not have; it quotes no address."""
     name = resource.described.name
     answer = Answer(f"{name.capitalize()}: no record with this {', '.join(columns)}", found=False)
-    answer.events += asked.quarantined(resource.name, given)
+    answer.events += asked.quarantined(resource.name, given.strip(), fields=columns)
     answer.events += drops.events_of_record(asked, name, given)
     [count] = asked.query(
         f"select count(*) filter (where not deleted) as rows from {resource.table}",  # noqa: S608 - our own names

@@ -73,6 +73,7 @@ def test_an_invoice_is_found_by_its_reference(paid: Mapping[str, Any], why: Why)
     _, by_id = why("invoice", str(paid["id_invoice"]))
     code, by_reference = why("invoice", paid["reference_number"])
     assert (code, by_reference) == (0, by_id)
+    assert why("invoice", f" {paid['reference_number'].lower()} ") == (0, by_id)
 
 
 def test_personal_values_are_hidden_unless_asked_for_and_then_logged(
@@ -160,8 +161,19 @@ def test_an_invoice_that_is_not_there_gets_an_answer(
             """),
             {"n": number},
         )
-    code, out = why("invoice", number)
+        connection.execute(
+            text("""
+                insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, step_run_id,
+                    first_seen_at, last_seen_at)
+                values ('client_invoice', 1, '71', 'missing_money', 'total_due', :raw, 1, now(), now())
+            """),
+            {"raw": f'{{"id_invoice": 71, "reference_number": "{number}"}}'},
+        )
+    code, out = why("invoice", f" {number.lower()} ")
     assert code == 3
+    assert "quarantined (missing_money in total_due)" in out
+    assert "has a hole at this number" in out
+    code, out = why("invoice", number)
     assert "the warehouse has no such id or reference number" in out
     assert "has a hole at this number (not accepted)" in out
     assert "the nearest numbers are" in out
