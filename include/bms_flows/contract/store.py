@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
-from sqlalchemy.dialects.postgresql import distinct_on
 
 from bms_flows.contract.finding import ContractFinding
 from bms_flows.monitoring import alarms
@@ -53,12 +52,11 @@ def compare(finding: ContractFinding, stored: StoredFinding | None) -> FindingCh
 
 def latest(connection: Connection) -> dict[str, StoredFinding]:
     """Return the latest row of each finding by name."""
-    query = (
-        select(contract.c.finding, contract.c.since, contract.c.value, contract.c.summary)
-        .ext(distinct_on(contract.c.finding))
-        .order_by(contract.c.finding, contract.c.since.desc())
-    )
-    return {name: StoredFinding(*rest) for name, *rest in connection.execute(query)}
+    rows = select(contract.c.finding, contract.c.since, contract.c.value, contract.c.summary)
+    found = connection.execute(
+        rows.order_by(contract.c.since)
+    )  # a later row replaces an earlier one
+    return {name: StoredFinding(*rest) for name, *rest in found}
 
 
 def store(
