@@ -21,6 +21,7 @@ from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
 from tests.bms_warehouse import test_pooler as poolers
 from tests.listeners import webhook
+from tests.support.sql import execute
 
 AIRFLOW = {"Airflow's components", "DAGs", "import errors", "pool", "version in Airflow"}
 Doctor = Callable[..., tuple[int, dict[str, Any]]]
@@ -164,8 +165,7 @@ def test_a_database_without_schema(
 
 
 def test_a_schema_of_another_version(doctor: Doctor, warehouse: Engine) -> None:
-    with warehouse.begin() as connection:
-        connection.execute(text("update bms.schema_version set version_num = '0000'"))
+    execute(warehouse, "update bms.schema_version set version_num = '0000'")
     found = named(doctor())
     assert "revision 0000, the code requires" in found["upgrade_failed"]
 
@@ -302,8 +302,7 @@ def test_an_old_process_that_still_runs(doctor: Doctor, warehouse: Engine) -> No
             ago = {"version": version, "ago": timedelta(hours=hours)}
             connection.execute(text(statement), ago)
     assert doctor()[1]["findings"] == [], "the steps before the upgrade"
-    with warehouse.begin() as connection:
-        connection.execute(text(statement), {"version": "0.0.9", "ago": timedelta(hours=1)})
+    execute(warehouse, statement, version="0.0.9", ago=timedelta(hours=1))
     found = named(doctor())["versions_differ"]
     assert "1 steps ran version 0.0.9" in found
     assert "CE" in found, "the zone of the company, as everywhere"

@@ -98,11 +98,11 @@ def test_personal_values_are_hidden_unless_asked_for_and_then_logged(
 def test_a_changed_file_or_row_is_noticed(
     paid: Mapping[str, Any], why: Why, warehouse: Engine
 ) -> None:
-    with warehouse.begin() as connection:
-        connection.execute(
-            text("update bms.client_invoice set _row_hash = '\\x00' where id_invoice = :id"),
-            {"id": paid["id_invoice"]},
-        )
+    execute(
+        warehouse,
+        "update bms.client_invoice set _row_hash = '\\x00' where id_invoice = :id",
+        id=paid["id_invoice"],
+    )
     _, out = why("invoice", str(paid["id_invoice"]))
     assert DIFFERS in out
     assert EQUAL in out, "the earlier version"
@@ -269,12 +269,10 @@ def test_a_code_of_another_version_stands_for_its_text(
 ) -> None:
     states = {"waiting": "waits_for = 'by_moonlight'", "withdrawn": "reason = 'by_moonlight'"}
     for state, reason in states.items():
-        with warehouse.begin() as connection:
-            connection.execute(
-                text(
-                    f"update bms.dropped_file set state = '{state}', {reason}, finished_at = now()"
-                )
-            )
+        execute(
+            warehouse,
+            f"update bms.dropped_file set state = '{state}', {reason}, finished_at = now()",
+        )
         code, out = why("drop", str(drop))
         assert (code, "by_moonlight" in out) == (0, True)
 
@@ -300,10 +298,7 @@ def test_a_record_shows_the_drop_that_created_it(
 ) -> None:
     contact = sandbox.rows("contacts")[0]["id"]
     mirror.run()
-    with warehouse.begin() as connection:
-        connection.execute(
-            text("update bms.creation set remote_id = :id where id = 1"), {"id": str(contact)}
-        )
+    execute(warehouse, "update bms.creation set remote_id = :id where id = 1", id=str(contact))
     _, out = why("contact", str(contact))
     assert f"drop {drop} line 2: created, attempt 1" in out
 

@@ -20,7 +20,7 @@ from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.conftest import Extract
-from tests.support.sql import fetch, scalar, scalars
+from tests.support.sql import execute, fetch, scalar, scalars
 
 MARCH = ("2026-03-01", "2026-03-31")
 
@@ -91,8 +91,7 @@ def test_a_held_day_is_not_published_and_the_task_names_the_remedy(
 def test_an_accepted_load_is_published_without_reading_again(
     sandbox: Sandbox, warehouse: Engine, tmp_path: Path, lacks: str
 ) -> None:
-    with warehouse.begin() as connection:
-        connection.execute(text(f"update bms.step_run set details = details{lacks}"))
+    execute(warehouse, f"update bms.step_run set details = details{lacks}")
     sandbox.reset_counts()
     (unit,) = held_loads(warehouse, [1])
     manifest = accepted(warehouse, tmp_path, unit)
@@ -111,9 +110,9 @@ def test_the_step_run_of_an_accepted_load_names_its_reports(
     """Its answers are the held step's, its reports its own."""
     (unit,) = held_loads(warehouse, [1])
     assert accepted(warehouse, tmp_path, unit)
-    with warehouse.connect() as connection:
-        query = text("select details->>'report' from bms.step_run order by id desc limit 1")
-        folder = tmp_path / str(connection.scalar(query))
+    folder = tmp_path / str(
+        scalar(warehouse, "select details->>'report' from bms.step_run order by id desc limit 1")
+    )
     assert {each.name for each in folder.iterdir()} == {"totals.csv", "history.csv"}
 
 
@@ -214,9 +213,9 @@ def test_of_a_held_load_just_the_days_asked_for_are_published(
     looked_at = date(2026, 3, 30)
     (unit,) = held_loads(warehouse, [1], [looked_at])
     accepted(warehouse, tmp_path, unit)
-    with warehouse.connect() as connection:
-        changed = text("select distinct _day from bms.client_invoice where currency is null")
-        assert connection.scalars(changed).all() == [looked_at]
+    assert scalars(
+        warehouse, "select distinct _day from bms.client_invoice where currency is null"
+    ) == [looked_at]
     (rest,) = held_loads(warehouse, [1])
     assert rest.days == whole.days - {looked_at}
     made = rebuild(warehouse, UPath(tmp_path))

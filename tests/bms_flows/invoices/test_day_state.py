@@ -10,7 +10,7 @@ from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
 from tests.bms_flows.invoices.listed import Company, days, invoice
 from tests.support.days import today
-from tests.support.sql import execute
+from tests.support.sql import execute, scalar
 
 PER_DAY = 20
 
@@ -99,9 +99,7 @@ def test_findings_lapse_once_reads_have_confirmed_them_for_a_month(
             company.read(old)
             attempts.append(night)
     assert attempts == [1, 2, 4, 8, 16, 32]
-    with company.warehouse.connect() as connection:
-        findings = text("select count(*) from bms.client_invoice_finding")
-        assert connection.scalar(findings) == 0
+    assert scalar(company.warehouse, "select count(*) from bms.client_invoice_finding") == 0
 
 
 def test_findings_use_at_most_half_of_the_budget(company: Company, old: date) -> None:

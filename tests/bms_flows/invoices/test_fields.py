@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 from upath import UPath
 
 from bms_flows.invoices.acceptance import accept_unit
@@ -17,15 +17,14 @@ from bms_flows.runtime.step_log import Step
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.conftest import Extract
 from tests.bms_flows.invoices.listed import table_hash
+from tests.support.sql import scalar
 
 MARCH = ("2026-03-01", "2026-03-31")
 OTHER_TYPES = "canceled=bit,sent=number,id_client=text,id_account_manager=text"
 
 
 def details(warehouse: Engine) -> dict[str, Any]:
-    with warehouse.connect() as connection:
-        query = text("select details from bms.step_run order by id desc limit 1")
-        return dict(connection.execute(query).scalar_one())
+    return dict(scalar(warehouse, "select details from bms.step_run order by id desc limit 1"))
 
 
 def accept(warehouse: Engine, data_root: Path) -> None:
@@ -116,9 +115,7 @@ def test_a_field_that_was_accepted_without_values_is_not_held_again(
     assert extract("2026-03-16", "2026-03-25")["changed"] == 0
     assert extract("2026-03-26", "2026-03-27")["inserted"] > 0
     assert extract("2026-03-01", "2026-03-15")["changed"] > 0
-    with warehouse.connect() as connection:
-        left = text(f"select count({field}) from bms.client_invoice")
-        assert connection.scalar(left) == 0
+    assert scalar(warehouse, f"select count({field}) from bms.client_invoice") == 0
 
 
 def test_a_value_that_single_invoices_lose_is_a_change_like_any_other(

@@ -180,9 +180,7 @@ def test_a_lease_is_renewed_once_in_a_while(
     warehouse: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def expires() -> datetime:
-        with warehouse.connect() as connection:
-            query = text("select expires_at from bms.client_invoice_lease")
-            return connection.scalars(query).one()
+        return scalar(warehouse, "select expires_at from bms.client_invoice_lease")
 
     with (
         lease_days(warehouse, unit(0, 9), step_run_id=1, task="a") as held,

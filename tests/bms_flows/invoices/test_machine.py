@@ -23,7 +23,7 @@ from bms_flows.runtime.windows import DAY
 from bms_warehouse.queries.records import fingerprint
 from bms_warehouse.tables import client_invoice_version
 from tests.bms_flows.invoices.listed import Company, invoice
-from tests.support.sql import fetch, scalars
+from tests.support.sql import execute, fetch, scalars
 
 FIRST = date(2026, 3, 2)
 LAST = FIRST + 13 * DAY
@@ -203,16 +203,14 @@ class Nights(RuleBasedStateMachine):
     def spoil_the_cache(self, choice: int) -> None:
         """Each entry gets the facts of another day, and half of them its digest as well."""
         entries = "bms.client_invoice_digest"
-        with self.company.warehouse.begin() as connection:
-            connection.execute(
-                text(
-                    f"update {entries} c set facts = o.facts, row_digests = o.row_digests, "
-                    "digest = case when o.day - c.day = 1 "
-                    f"then o.digest else c.digest end from {entries} o "
-                    "where abs(o.day - c.day) = 1 and (o.day - date '2026-03-02') % 2 = :choice"
-                ),
-                {"choice": choice % 2},
-            )
+        execute(
+            self.company.warehouse,
+            f"update {entries} c set facts = o.facts, row_digests = o.row_digests, "
+            "digest = case when o.day - c.day = 1 "
+            f"then o.digest else c.digest end from {entries} o "
+            "where abs(o.day - c.day) = 1 and (o.day - date '2026-03-02') % 2 = :choice",
+            choice=choice % 2,
+        )
 
     @rule()
     def make_again(self) -> None:

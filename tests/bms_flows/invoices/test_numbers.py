@@ -20,6 +20,7 @@ from proofs.losses_invoices import set_today
 from tests.bms_flows.invoices.listed import Company, days, invoice
 from tests.bms_flows.invoices.number_dialects import NUMBERS_FROM, NUMBERS_TO, lost_rows, numbered
 from tests.support.days import today
+from tests.support.sql import scalars
 
 LINKS = Links("http://localhost:8080", "docs/runbook.md", ZoneInfo("UTC"))
 COUNT = 40
@@ -47,9 +48,7 @@ def open_alarms(warehouse: Engine, *, later: timedelta = timedelta()) -> list[st
 
 
 def missing(warehouse: Engine) -> set[str]:
-    with warehouse.connect() as connection:
-        stored = text("select reference_number from bms.client_invoice_missing_number")
-        return {*connection.scalars(stored)}
+    return {*scalars(warehouse, "select reference_number from bms.client_invoice_missing_number")}
 
 
 def details(connection: Connection) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_flows.onboarding.creation import MAX_CHUNKS, Creation, Entered, Proposal
 from bms_flows.onboarding.ledger import store, transitions
@@ -513,9 +513,7 @@ async def test_the_audit_of_the_next_run_reports_a_duplicate_once(
             planned = await creation.plan(sheet)
         [finding] = planned.findings
         assert (finding.what, len(finding.remote_ids)) == ("double", 2)
-    with warehouse.connect() as connection:
-        events = text("select count(*) from bms.creation_event where what = 'double'")
-        assert connection.scalar(events) == 1
+    assert scalar(warehouse, "select count(*) from bms.creation_event where what = 'double'") == 1
 
 
 HEAD = "900001;Lefèvre;Aurélie;2026-05-15;"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_flows.mirror.run import TooManyRemovals
 from bms_flows.onboarding.inbox import claim
@@ -20,6 +20,7 @@ from bms_warehouse.tables.mirror import MIRROR_TABLES
 from tests.bms_flows.mirror.environment import Mirror
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.onboarding import Run, onboard
+from tests.support.sql import execute, scalar
 
 PEOPLE = csv(
     "900002;Martin;Paul;2026-05-01;900001",
@@ -98,10 +99,7 @@ def test_a_removal_without_an_undo_sheet_stays_a_change_for_users(
     assert run(first) == {"created": 1}
     [row] = sheet_of(warehouse, first.drop_id)
     sandbox.delete("employees", row["remote_id"])
-    with warehouse.begin() as connection:  # lists may omit a record that is newer
-        connection.execute(
-            text("update bms.creation set changed_at = changed_at - interval '1 minute'")
-        )
+    # Lists may omit a record that is newer.
+    execute(warehouse, "update bms.creation set changed_at = changed_at - interval '1 minute'")
     assert run(drop(csv("900001;Lefèvre;Aurélie;2026-05-01;"))) == {"needs_review": 1}
-    with warehouse.connect() as connection:
-        assert connection.scalar(text("select count(*) from bms.creation")) == 1
+    assert scalar(warehouse, "select count(*) from bms.creation") == 1

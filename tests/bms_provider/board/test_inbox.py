@@ -26,6 +26,7 @@ from bms_provider.board import inbox
 from bms_provider.board.inbox import READER
 from tests.bms_provider.board.conftest import Visit
 from tests.support import workbooks
+from tests.support.sql import execute, scalar
 
 INBOX = "/bms/flows/employee_onboarding/inbox"
 OURS = {"X-BMS-Board": "1", "Sec-Fetch-Site": "same-origin"}
@@ -103,8 +104,7 @@ def test_an_upload_that_is_submitted_from_two_tabs_at_once_is_one_drop(
     assert [*(data_root / "inbox/employees").glob("entr*")] == [
         data_root / "inbox/employees/entrées.csv"
     ]
-    with warehouse.connect() as connection:
-        assert connection.scalar(text("select count(*) from bms.dropped_file")) == 1
+    assert scalar(warehouse, "select count(*) from bms.dropped_file") == 1
 
 
 def test_an_upload_is_corrected_and_submitted_as_an_ordinary_drop(
@@ -356,10 +356,7 @@ def test_an_undo_sheet_of_a_thousand_rows_lists_all_and_closes(
     assert post(hr, f"{page}/undo").status_code == 200
     lines = re.findall(r'data-name="Ligne">(\d+)<', hr.get(page).text)
     assert lines == [str(n) for n in range(1001, 1, -1)]  # each row's manager is the row above
-    with warehouse.begin() as connection:
-        connection.execute(
-            text("update bms.employee set deleted = true, _removal_reason = 'missing'")
-        )
+    execute(warehouse, "update bms.employee set deleted = true, _removal_reason = 'missing'")
     shown = hr.get(page).text
     assert "Fiche close" in shown
     assert shown.count("supprimée, constaté le") == 1000

@@ -17,6 +17,7 @@ from sqlalchemy import Engine, text
 from tests import services
 from tests.bms_provider.board.conftest import Visit
 from tests.bms_provider.board.test_inbox import START, csv
+from tests.support.sql import execute, scalar
 
 BOARD = "https://board.example/airflow"
 INBOX = f"{BOARD}/bms/flows/employee_onboarding/inbox"
@@ -146,8 +147,7 @@ def test_a_file_is_uploaded_corrected_and_submitted(
     page.wait_for_url("**/drops/*")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Dépôt 1")
     picture(page, f"inbox-5-drop-{label}")
-    with warehouse.connect() as connection:
-        assert connection.scalar(text("select submitted_by from bms.dropped_file")) == "recruiter"
+    assert scalar(warehouse, "select submitted_by from bms.dropped_file") == "recruiter"
     [dropped] = (data_root / "inbox/employees").glob("entr*")
     assert '"12 rue Haute\nBât. B"' in dropped.read_text("cp1252")
 
@@ -225,22 +225,17 @@ def test_lines_are_decided_together_and_the_page_follows(
     page.goto(f"{BOARD}/bms/drops/1")
     expect(page.get_by_role("progressbar")).to_have_attribute("value", "10")
     picture(page, f"drop-1-progress-{label}")
-    with warehouse.begin() as connection:
-        connection.execute(
-            text(
-                "update bms.creation set state = 'created', remote_id = id where state = 'sending'"
-            )
-        )
+    execute(
+        warehouse,
+        "update bms.creation set state = 'created', remote_id = id where state = 'sending'",
+    )
     expect(page.get_by_role("progressbar")).to_have_attribute("value", "12")
     page.get_by_role("checkbox", name="Ligne 14").check()
     page.get_by_role("checkbox", name="Ligne 16").check()
     picture(page, f"drop-2-decisions-{label}")
     page.get_by_role("button", name="Créer les lignes choisies").dblclick()
     expect(page.get_by_role("status")).to_contain_text("Décision envoyée")
-    with warehouse.begin() as connection:
-        connection.execute(
-            text("update bms.creation set state = 'created', remote_id = id where line = 14")
-        )
+    execute(warehouse, "update bms.creation set state = 'created', remote_id = id where line = 14")
     expect(page.get_by_role("progressbar")).to_have_attribute("value", "13")
     expect(page.get_by_role("status")).to_contain_text("Décision envoyée")
     page.get_by_role("button", name="C'est la fiche 0a-15").click()
@@ -260,28 +255,24 @@ def test_the_undo_sheet_of_a_mistake_is_ticked_off_by_the_mirror(
     opened: Callable[..., Page], warehouse: Engine, scheme: Literal["light", "dark"], width: int
 ) -> None:
     page, label = opened(scheme, width), f"{scheme}-{width}"
-    with warehouse.begin() as connection:
-        connection.execute(
-            text("""insert into bms.creation (resource, key, digest, drop_id, line, state, attempt,
+    execute(
+        warehouse,
+        """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt,
                 max_attempts, empty_lookups, evidence, candidates, remote_id, remote_number, manager_key,
                 entered_at, changed_at) values
                 ('employee', 'a', 'd', 1, 2, 'created', 1, 5, 0, '[]', '[]', '0a', 4711, null, now(), now()),
                 ('employee', 'b', 'd', 1, 3, 'created', 1, 5, 0, '[]', '[]', '0b', 4712, 'a', now(), now()),
-                ('employee', 'c', 'd', 1, 4, 'adopted', 1, 5, 0, '[]', '[]', '0c', 4713, 'a', now(), now())""")
-        )
+                ('employee', 'c', 'd', 1, 4, 'adopted', 1, 5, 0, '[]', '[]', '0c', 4713, 'a', now(), now())""",
+    )
     page.goto(f"{BOARD}/bms/drops/1")
     page.get_by_role("button", name="Ouvrir la fiche d'annulation").click()
     rows = page.get_by_role("group", name="Dépôt fait par erreur").get_by_role("rowheader")
     expect(rows).to_have_text(["3", "2"])  # reports before their managers, nothing adopted
     picture(page, f"undo-1-open-{label}")
-    with warehouse.begin() as connection:
-        connection.execute(
-            text("update bms.employee set deleted = true, _removal_reason = 'missing'")
-        )
+    execute(warehouse, "update bms.employee set deleted = true, _removal_reason = 'missing'")
     page.reload()
     expect(page.get_by_text("supprimée, constaté le")).to_have_count(1)
-    with warehouse.begin() as connection:
-        connection.execute(text("delete from bms.creation where key = 'b'"))
+    execute(warehouse, "delete from bms.creation where key = 'b'")
     page.reload()
     expect(page.get_by_text("Fiche close")).to_be_visible()
     picture(page, f"undo-2-closed-{label}")

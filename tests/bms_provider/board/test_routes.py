@@ -22,6 +22,7 @@ from bms_provider.board.warehouse import reading
 from bms_warehouse.errors import WarehouseError
 from tests.bms_provider.board.conftest import Visit
 from tests.bms_provider.conftest import Connect
+from tests.support.sql import execute, scalar
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -171,10 +172,7 @@ def test_a_plan_without_a_file_says_so(visit: Visit, plan: str, data_root: Path)
 def test_the_list_of_drops_shows_the_names_of_files_to_users_who_may_edit(
     visit: Visit, report: int, warehouse: Engine
 ) -> None:
-    with warehouse.connect() as connection:
-        path = connection.execute(
-            text("select path from bms.dropped_file where id = :id"), {"id": report}
-        ).scalar_one()
+    path = scalar(warehouse, "select path from bms.dropped_file where id = :id", id=report)
     page = "/bms/flows/employee_onboarding"
     assert f">{path}</td>" in visit("recruiter").get(page).text
     assert path not in visit("viewer").get(page).text
@@ -189,10 +187,7 @@ def test_a_link_below_the_data_root_is_not_followed(
     client, page = visit("user"), f"/bms/drops/{report}"
     assert "created.csv" not in client.get(page).text
     assert client.get(f"{page}/files/created.csv").status_code == 404
-    with warehouse.begin() as connection:
-        connection.execute(
-            text("""update bms.dropped_file set report = 'reports/employees/linked'""")
-        )
+    execute(warehouse, """update bms.dropped_file set report = 'reports/employees/linked'""")
     assert "secret.csv" not in client.get(page).text
     assert client.get(f"{page}/files/secret.csv").status_code == 404
 
@@ -200,26 +195,21 @@ def test_a_link_below_the_data_root_is_not_followed(
 def test_a_folder_outside_the_reports_is_not_served(
     visit: Visit, report: int, warehouse: Engine
 ) -> None:
-    with warehouse.begin() as connection:
-        connection.execute(text("""update bms.dropped_file set report = 'reports/../'"""))
+    execute(warehouse, """update bms.dropped_file set report = 'reports/../'""")
     assert visit("user").get(f"/bms/drops/{report}/files/secret.csv").status_code == 404
 
 
 def test_the_page_of_a_withdrawn_drop_shows_the_reason(
     visit: Visit, report: int, warehouse: Engine
 ) -> None:
-    with warehouse.begin() as connection:
-        connection.execute(
-            text("""update bms.dropped_file set state = 'withdrawn', reason = 'changed'""")
-        )
+    execute(warehouse, """update bms.dropped_file set state = 'withdrawn', reason = 'changed'""")
     page = visit("viewer").get(f"/bms/drops/{report}").text
     assert (
         "Le fichier a été modifié avant sa lecture\xa0; la nouvelle version est un autre dépôt."
         in page
     )
     assert "Voir le dépôt suivant du même fichier." in page
-    with warehouse.begin() as connection:
-        connection.execute(text("update bms.dropped_file set reason = 'of_another_version'"))
+    execute(warehouse, "update bms.dropped_file set reason = 'of_another_version'")
     assert "of_another_version" in visit("viewer").get(f"/bms/drops/{report}").text
 
 
@@ -283,8 +273,7 @@ def test_the_page_of_a_drop_is_in_the_language_of_its_inbox(
     listed = visit("recruiter").get("/bms/flows/employee_onboarding").text
     unread = {"FR": "Aucune ligne n&#39;est lue", "EN": "No row was read"}[language]
     assert unread not in page
-    with warehouse.begin() as connection:
-        connection.execute(text("""update bms.step_run set details = '{"drop": 1}'"""))
+    execute(warehouse, """update bms.step_run set details = '{"drop": 1}'""")
     assert unread in visit("recruiter").get(plan.partition("/plans/")[0]).text
     assert f">{'Dépôt' if language == 'FR' else 'Drop'} 1</a>" in listed
     assert (">À décider</th>" in listed) is (language == "FR")
@@ -516,8 +505,7 @@ def test_a_hostile_address_is_not_found(visit: Visit, warehouse: Engine) -> None
         assert answer.status_code == 404, (path, part[:40])
         assert "Set-Cookie" not in answer.headers
         assert "root:" not in answer.text
-    with warehouse.connect() as connection:
-        assert connection.scalar(text("select count(*) from bms.step_run"))
+    assert scalar(warehouse, "select count(*) from bms.step_run")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])

@@ -14,6 +14,7 @@ from bms_provider.board import warehouse as board_warehouse
 from bms_provider.board.flows import FLOWS
 from tests.bms_provider.board import history
 from tests.bms_provider.board.conftest import Visit
+from tests.support.sql import execute
 
 
 @pytest.fixture
@@ -196,17 +197,15 @@ def test_the_headline_counts_flows_that_never_ran(
 def test_rejected_rows_of_a_drop_are_not_quarantined_and_a_refused_file_is_not_complete(
     visit: Visit, warehouse: Engine
 ) -> None:
-    with warehouse.begin() as connection:
-        connection.execute(
-            text("""insert into bms.step_run (flow, dag_run_id, step, state, rows_read, quarantined, details,
+    execute(
+        warehouse,
+        """insert into bms.step_run (flow, dag_run_id, step, state, rows_read, quarantined, details,
                 started_at, finished_at)
                 values ('contact_creation', 'manual__1', 'conclude', 'complete', 4, 4, cast(:details as jsonb),
-                now(), now())"""),
-            {
-                "details": '{"drop": 1, "ending": "refused", "created": 0, "adopted": 0, "already_there": 0,'
-                ' "rejected": 4, "needs_review": 0, "waiting": 0}'
-            },
-        )
+                now(), now())""",
+        details='{"drop": 1, "ending": "refused", "created": 0, "adopted": 0, "already_there": 0,'
+        ' "rejected": 4, "needs_review": 0, "waiting": 0}',
+    )
     client = visit("viewer")
     row = plain(client.get("/bms/").text.partition('id="creations"')[2].partition("</section>")[0])
     assert "Quarantined" not in row
@@ -230,11 +229,11 @@ def test_the_number_of_queries_does_not_grow_with_the_warehouse(
     event.listen(engine, "before_cursor_execute", lambda *given: queries.append(given[2]))
     client.get("/bms/")
     before = len(queries)
-    with month.begin() as connection:
-        connection.execute(
-            text("""delete from bms.step_run where id % 10 > 0 and id not in
-                (select max(id) from bms.step_run where state = 'complete' group by flow)""")
-        )
+    execute(
+        month,
+        """delete from bms.step_run where id % 10 > 0 and id not in
+                (select max(id) from bms.step_run where state = 'complete' group by flow)""",
+    )
     queries.clear()
     client.get("/bms/")
     assert len(queries) == before < 40

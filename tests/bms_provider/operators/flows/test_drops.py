@@ -39,7 +39,7 @@ from tests.bms_provider.operators.flows.execution import (
     plan,
     task_of,
 )
-from tests.support.sql import execute, fetch, scalar
+from tests.support.sql import execute, fetch, scalar, scalars
 
 NOBODY_ASKED = {"approved": None, "who": None}
 
@@ -317,9 +317,7 @@ def test_an_approval_task_that_was_marked_as_successful_approves_nothing(
         assert not raised.value.retriable
         assert "create_employee" not in sandbox.truth()["requests"]
         assert carry_through(proposed, {"approved": True, "who": "ada"})["created"] == 1
-    with warehouse.connect() as connection:
-        decided = text("select decided_by from bms.creation_plan")
-        assert connection.execute(decided).scalars().all() == ["ada"]
+    assert scalars(warehouse, "select decided_by from bms.creation_plan") == ["ada"]
 
 
 @pytest.mark.parametrize(("approved", "created"), [(True, 1), (False, 0)])

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from airflow.providers.standard.operators import hitl
 from airflow.sdk.exceptions import TaskAwaitingInput
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_flows.monitoring import alarms, approvals
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_provider.operators.approval import BmsApprovePlanOperator
 from tests.bms_provider.operators.flows.execution import enter, plan, task_of
 from tests.bms_provider.operators.flows.test_drops import connected  # noqa: F401 - a fixture
+from tests.support.sql import execute, scalar
 
 TWO = '{"employees": ["marie", "paul"]}'
 
@@ -65,12 +66,10 @@ def test_the_answer_of_the_user_who_submitted_the_drop_is_void(
     monkeypatch.setattr(hitl, "upsert_hitl_detail", lambda **given: asked.append(given))
     with triggered(None, path=dropped) as context:
         plan("employee")
-        with warehouse.begin() as connection:
-            connection.execute(text("update bms.dropped_file set submitted_by = 'marie'"))
+        execute(warehouse, "update bms.dropped_file set submitted_by = 'marie'")
         proposed = plan("employee")  # the page records the user before a run plans
         assert proposed["question"]["users"] == ["paul"]
-        with warehouse.begin() as connection:
-            connection.execute(text("update bms.creation_plan set notified_at = now()"))
+        execute(warehouse, "update bms.creation_plan set notified_at = now()")
         operator = BmsApprovePlanOperator(task_id="approve", proposal=proposed)
         event: dict[str, Any] = {
             "chosen_options": ["Approuver"],
@@ -81,8 +80,7 @@ def test_the_answer_of_the_user_who_submitted_the_drop_is_void(
         for user in ({"id": "marie", "name": "Marie"}, {"id": "7", "name": "marie"}):
             with pytest.raises(TaskAwaitingInput):
                 operator.execute_complete(context, {**event, "responded_by_user": user})
-            with warehouse.connect() as connection:
-                due = connection.scalar(text("select notified_at is null from bms.creation_plan"))
+            due = scalar(warehouse, "select notified_at is null from bms.creation_plan")
             assert due, "a message goes out again"
         answered = {**event, "responded_by_user": {"id": "paul", "name": "Paul"}}
         assert operator.execute_complete(context, answered)["approved"] is True
