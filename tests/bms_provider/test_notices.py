@@ -1,14 +1,11 @@
 """Messages through Airflow's connections of types http and smtp."""
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine
 
-from bms_flows.monitoring import alarms
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.notice import Links, NotDelivered, Notice, broadcast
 from bms_flows.runtime.settings import FlowSettings
@@ -152,15 +149,6 @@ def test_a_mail_server_with_an_unknown_certificate_gets_neither_password_nor_mai
     assert (server.logins, server.taken) == ([], [])
 
 
-def test_a_mail_server_without_tls_gets_neither_password_nor_mail(
-    mail_connection: Callable[..., None], caplog: pytest.LogCaptureFixture
-) -> None:
-    with mail_server() as server:
-        mail_connection(server, **STARTTLS)
-        assert send(caplog).startswith("bms_mail: the mail server offers no STARTTLS")
-    assert (server.logins, server.taken) == ([], [])
-
-
 @pytest.mark.parametrize(
     "extra",
     [
@@ -220,15 +208,6 @@ def test_a_redirect_of_a_webhook_is_not_a_delivery(
     assert "secret" not in caplog.text
 
 
-@pytest.mark.parametrize("status", [304, 404, 500])
-def test_an_error_of_a_webhook_is_not_a_delivery(
-    status: int, connect: Callable[..., None], caplog: pytest.LogCaptureFixture
-) -> None:
-    with webhook(status) as found:
-        connect("bms_webhook", conn_type="http", host=found.url)
-        assert send(caplog).startswith(f"bms_webhook: responded with {status}")
-
-
 def test_the_address_of_a_webhook_that_does_not_answer_is_not_logged(
     connect: Callable[..., None],
     caplog: pytest.LogCaptureFixture,
@@ -259,18 +238,3 @@ def test_a_webhook_gets_the_login_and_the_headers_of_its_connection(
     (headers,) = found.headers
     assert (headers["Authorization"], headers["X-Token"]) == ("Basic dTpw", "t")
     assert "timeout" not in headers
-
-
-def test_an_alarm_is_sent_again_after_a_redirect_of_the_webhook(
-    warehouse: Engine, connect: Callable[..., None]
-) -> None:
-    with warehouse.begin() as connection:
-        alarms.raise_(connection, "failed", "contact_sync", detail="2 tries failed")
-    deliver = partial(alarms.deliver, warehouse, links=Links.of(FlowSettings()))
-    with webhook() as elsewhere, webhook(302, elsewhere.url) as found:
-        connect("bms_webhook", conn_type="http", host=found.url)
-        with pytest.raises(NotDelivered):
-            deliver(broadcast(notices.configured(FlowSettings())))
-        connect("bms_webhook", conn_type="http", host=elsewhere.url)
-        assert deliver(broadcast(notices.configured(FlowSettings()))) == 1
-    assert elsewhere.titles == ["Alarm: contact_sync (failed)"]

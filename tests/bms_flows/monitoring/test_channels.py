@@ -89,30 +89,11 @@ def test_a_mail_server_without_tls_gets_neither_password_nor_mail() -> None:
     assert (server.logins, server.taken) == ([], [])
 
 
-def test_a_setting_may_allow_mail_without_tls() -> None:
-    with mail_server() as server:
-        broadcast(channels(mail_settings(server, query="?tls=off")))(NOTICE)
-    assert server.logins == [("user", "pass/word")]
-    assert len(server.taken) == 1
-
-
 @pytest.mark.parametrize("query", ["?tls=no", "?tls=off&verify=off", "?starttls=off"])
 def test_an_unknown_option_of_the_mail_server_is_refused(query: str) -> None:
     given = FlowSettings(notice_smtp=f"smtp://h{query}", notice_to="a@b", notice_from="a@b")
     with pytest.raises(InvalidSetting, match="tls=off"):
         channels(given)
-
-
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_is_no_delivery(status: int) -> None:
-    with (
-        webhook() as elsewhere,
-        webhook(status, f"{elsewhere.url}-secret") as found,
-        pytest.raises(NotDelivered, match=f"responded with {status}, a redirect") as refused,
-    ):
-        broadcast(channels(FlowSettings(notice_webhook=found.url)))(NOTICE)
-    assert (elsewhere.taken, elsewhere.visits) == ([], 0)
-    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("status", [304, 400, 404, 500])
