@@ -3,6 +3,7 @@
 import asyncio
 import datetime as dt
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -295,26 +296,19 @@ async def test_clients_share_the_limit_of_their_limiter(fake: FakeService) -> No
     assert most == 4
 
 
-@pytest.mark.parametrize("status", [429, 503])
-async def test_distress_lowers_the_limit(fake: FakeService, status: int) -> None:
-    async def refuse(_request: web.Request) -> web.StreamResponse:
-        return web.Response(status=status)
+def status(code: int) -> Answering:
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        return web.Response(status=code)
 
-    fake.respond = refuse
-    shared = ConcurrencyLimiter(8)
-    transport = Transport(fake.settings(concurrency=8), Counters(), shared)
-    await transport.open()
-    await transport.send(Request(READ, "/x"))
-    await transport.close()
-    assert shared.limit == 4
+    return answer
 
 
-async def test_a_timeout_lowers_the_limit(fake: FakeService) -> None:
-    fake.respond = hang
-    shared = ConcurrencyLimiter(8)
-    transport = Transport(fake.settings(concurrency=8), Counters(), shared)
-    await transport.open()
-    with pytest.raises(Timeout):
+@pytest.mark.parametrize("answer", [status(429), status(503), hang], ids=["429", "503", "timeout"])
+async def test_distress_lowers_the_limit(
+    open_transport: Any, fake: FakeService, answer: Answering
+) -> None:
+    fake.respond = answer
+    transport = await open_transport(fake.settings(concurrency=8))
+    with suppress(Timeout):
         await transport.send(Request(READ, "/x"))
-    await transport.close()
-    assert shared.limit == 4
+    assert transport._limiter.limit == 4

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -51,6 +52,15 @@ def events(warehouse: Engine) -> Counter[str]:
     return Counter(scalars(warehouse, "select what from bms.creation_event"))
 
 
+@asynccontextmanager
+async def connected(settings: ClientSettings) -> AsyncIterator[tuple[Client, Client]]:
+    """A client that reads and a client that sends each create once, both with an open connection."""
+    async with Client(settings) as reader, Client(replace(settings, attempts=1)) as writer:
+        await writer.access()
+        await reader.list_employees(id_entity=1)  # the check before sending finds it open
+        yield reader, writer
+
+
 class Disturbed(Employees):
     """A remote with a disturbance before its first create, after the intent."""
 
@@ -74,10 +84,7 @@ async def test_a_create_connected_too_late_is_not_sent(
 ) -> None:
     """A kernel that gets no answer tries again after a second: beyond the 0.8 s."""
     rows = entered(warehouse, 1)
-    once = replace(client_settings, attempts=1)
-    async with Client(client_settings) as reader, Client(once) as writer:
-        await writer.access()
-        await reader.list_employees(id_entity=1)  # the check before sending finds it open
+    async with connected(client_settings) as (reader, writer):
         delay = partial(asyncio.to_thread, sandbox.delay_connections, 0.7)
         ledger, remote = PostgresLedger(warehouse, "employee"), Disturbed(reader, writer, delay)
         counts = await Applier(ledger, remote, LEAVES_WITHIN).apply(rows)
@@ -92,10 +99,7 @@ async def test_a_connection_timeout_is_unambiguous(
     warehouse: Engine, sandbox: Sandbox, client_settings: ClientSettings
 ) -> None:
     rows = entered(warehouse, 1)
-    once = replace(client_settings, attempts=1)
-    async with Client(client_settings) as reader, Client(once) as writer:
-        await writer.access()
-        await reader.list_employees(id_entity=1)  # the check before sending finds it open
+    async with connected(client_settings) as (reader, writer):
         sandbox.delay_connections(4)
         ledger = PostgresLedger(warehouse, "employee")
         applier = Applier(ledger, Employees(reader, writer), LEAVES_WITHIN)
@@ -108,8 +112,7 @@ async def test_a_create_is_not_sent_after_a_suspend_that_stopped_the_monotonic_c
     warehouse: Engine, sandbox: Sandbox, client_settings: ClientSettings
 ) -> None:
     rows = entered(warehouse, 1)
-    once = replace(client_settings, attempts=1)
-    async with Client(client_settings) as reader, Client(once) as writer:
+    async with connected(client_settings) as (reader, writer):
         ledger = PostgresLedger(warehouse, "employee")
         remote = Disturbed(reader, writer, partial(asyncio.sleep, 1.0))
         applier = Applier(ledger, remote, LEAVES_WITHIN, clock=lambda: BootTime("boot", 0.0))
@@ -156,8 +159,7 @@ async def test_outages_and_rate_limits_pass_without_a_review(
 ) -> None:
     rows = entered(warehouse, 60)
     given = replace(client_settings, create_refused_by_429=refused_by_429)
-    async with Client(given) as reader, Client(replace(given, attempts=1)) as writer:
-        await writer.access()
+    async with connected(given) as (reader, writer):
         sandbox.set_fault(**fault, operation="create_employee")
         ledger, remote = PostgresLedger(warehouse, "employee"), Employees(reader, writer)
         ending = asyncio.create_task(end_of(sandbox, fault["kind"], 2.5))
@@ -174,10 +176,7 @@ async def test_a_long_retry_after_ends_the_task_and_sets_its_retry(
     warehouse: Engine, sandbox: Sandbox, client_settings: ClientSettings
 ) -> None:
     rows = entered(warehouse, 60)
-    async with (
-        Client(client_settings) as reader,
-        Client(replace(client_settings, attempts=1)) as writer,
-    ):
+    async with connected(client_settings) as (reader, writer):
         sandbox.set_fault("read_only", status=503, retry_after=7200)
         ledger, remote = PostgresLedger(warehouse, "employee"), Employees(reader, writer)
         with pytest.raises(CreatesPaused) as paused:
