@@ -35,11 +35,11 @@ WRITTEN = {"datetime": "none", "ms": "none", "zone": "offset", "utc_ms": "Z"}
 
 
 async def probed(
-    client_settings: ClientSettings, settings: FlowSettings | None = None, today: date = TODAY
+    client_settings: ClientSettings, settings: FlowSettings | None = None
 ) -> dict[str, ContractFinding]:
     """Return the findings of one probe by name."""
     async with Client(client_settings) as client:
-        probe = Probe(client, [1, 2], settings or FlowSettings(), today)
+        probe = Probe(client, [1, 2], settings or FlowSettings(), TODAY)
         findings = await probe.run()
     assert len({each.name for each in findings}) == len(findings)
     return {each.name: each for each in findings}

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from datetime import UTC, datetime, timedelta
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
@@ -180,15 +179,3 @@ async def test_a_transient_fault_changes_no_finding(
     assert wrong(found, Dialect()) == {}
     assert found["default_filter"].known
     assert sandbox.truth()["faults"]
-
-
-async def test_a_timestamp_in_the_future_contradicts_the_time_zone(
-    sandbox: Sandbox, client_settings: ClientSettings
-) -> None:
-    now = datetime.now(UTC)
-    sandbox.set_clock(now)
-    sandbox.set_dialect(datetime_format="datetime", time_zone="Asia/Tokyo")
-    for _ in range(6):
-        sandbox.insert_invoice(id_entity=1, invoice_date=f"{now:%Y-%m-%d}")
-    found = await probed(client_settings, today=now.date() + timedelta(days=1))
-    assert "set time_zone to a zone further east" in str(found["datetime_zone"].advice)

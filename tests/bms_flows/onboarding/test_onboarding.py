@@ -348,14 +348,6 @@ def test_other_data_under_a_known_key_is_reported_by_field(drop: Drop) -> None:
     ]
 
 
-def test_the_same_person_under_another_number_goes_to_review(sandbox: Sandbox, drop: Drop) -> None:
-    first = run(drop(csv("900001;Lefèvre;Aurélie;2026-05-15;")))
-    [outcome] = run(drop(csv("900009;LEFÈVRE;Aurélie;15/05/2026;")))
-    assert outcome.state == "needs_review"
-    assert [c.guid for c in outcome.candidates] == [first[0].guid]
-    assert sum(made(sandbox).values()) == 1
-
-
 FAULTS = {
     "commit_then_lose_reply": "adopted",
     "commit_then_500": "adopted",
@@ -454,10 +446,9 @@ def test_the_next_audit_names_a_duplicate_under_another_form_of_its_number(
     number: str, sandbox: Sandbox, drop: Drop, warehouse: Engine
 ) -> None:
     sandbox.set_dialect(stored_forms=["create_employee.payroll_number=without_zeros"])
-    person = {"last_name": "Lefèvre", "first_name": "Aurélie", "start_date": "2026-05-01"}
     [created] = run(drop(csv("004217;Lefèvre;Aurélie;2026-05-01;")))
-    double = sandbox.insert("employees", id_entity=1, payroll_number=number, **person)
-    other = person | {"last_name": "Autre"}
+    double = sandbox.insert("employees", id_entity=1, payroll_number=number, **PERSON)
+    other = PERSON | {"last_name": "Autre"}
     sandbox.insert("employees", id_entity=1, payroll_number="0004217", **other)
     run(drop(csv("900003;Autre;Zoé;2026-05-15;")))
     found = scalars(warehouse, "select detail from bms.creation_event where what = 'double'")

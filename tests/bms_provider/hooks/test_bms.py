@@ -36,11 +36,6 @@ def test_a_token_is_masked_before_its_first_use() -> None:
     assert seen == ["Bearer ***"]
 
 
-def test_entities_are_read_from_the_connection(connected: Any) -> None:
-    connected(entities="1, 2")
-    assert BmsHook().entities == [1, 2]
-
-
 @pytest.mark.usefixtures("connected")
 def test_a_test_reports_the_granted_scopes(sandbox: Sandbox) -> None:
     assert BmsHook().test_connection() == (

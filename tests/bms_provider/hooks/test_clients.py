@@ -143,14 +143,6 @@ async def test_a_create_that_the_client_does_not_know_yet_fails_for_good_too(
     assert [row["last_name"] for row in sandbox.rows("contacts")].count("Canari") == 1
 
 
-@pytest.mark.usefixtures("connected")
-async def test_an_ambiguous_creation_in_an_async_task_too(sandbox: Sandbox) -> None:
-    sandbox.set_fault("commit_then_lose_reply", operation="create_consultant")
-    with pytest.raises(AirflowFailException):
-        async with BmsHook().aclient() as client:
-            await client.create_consultant(BODY)
-
-
 @pytest.mark.parametrize("endpoint", CREATES, ids=str)
 @pytest.mark.usefixtures("connected")
 def test_the_timeout_of_a_task_during_a_creation_fails_the_task_for_good(

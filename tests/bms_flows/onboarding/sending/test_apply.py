@@ -221,15 +221,6 @@ async def test_reports_of_a_manager_adopted_without_a_number_are_rejected_unsent
     assert len(service.sent) == 1
 
 
-async def test_reports_of_a_refused_manager_are_rejected_unsent() -> None:
-    ledger, service = MemoryLedger(), SimulatedService(lambda: "refused")
-    boss = ledger.add(person(1))
-    ledger.add(person(2), manager=ledger.rows[boss].key)
-    await applied(ledger, service, 1, 2)
-    assert ledger.rows[2].reason == "manager_not_created"
-    assert len(service.sent) == 1
-
-
 async def test_an_earlier_refused_report_is_rejected_with_its_refused_manager() -> None:
     """Refused, dropped again below a new manager, who is refused too."""
     ledger, service = MemoryLedger(), SimulatedService(lambda: "refused")
