@@ -19,6 +19,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms_sandbox.serve import Sandbox
+from tests.certificates import self_signed
 from tests.support.patience import LONG_S
 
 # No deadline, because a busy machine would exceed it. The suite uses the same examples every time, so
@@ -202,3 +203,9 @@ def s3_server() -> Iterator[str]:
     host, port = server.get_host_and_port()
     yield f"http://{host}:{port}"
     server.stop()
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of 127.0.0.1 with its key, which no system trusts."""
+    return self_signed(tmp_path_factory.mktemp("tls") / "server.pem")

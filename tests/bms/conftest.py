@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,7 +14,6 @@ from bms.settings import ClientSettings
 from bms.transport import Transport
 from bms_sandbox.serve import DEMO, running
 from tests.bms.fake_services import INVOICE, SECRET, FakeService, Open, Sandbox, Serve, Sleeps
-from tests.certificates import self_signed
 
 
 @pytest.fixture(scope="session")
@@ -86,11 +84,6 @@ async def fake(serve: Serve) -> FakeService:
 @pytest.fixture
 def invoice() -> dict[str, Any]:
     return dict(INVOICE)
-
-
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return self_signed(tmp_path_factory.mktemp("tls") / "service.pem")
 
 
 @pytest.fixture

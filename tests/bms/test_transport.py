@@ -56,13 +56,13 @@ async def test_a_broken_response_fails_as_sent(
         assert len(fake.requests) == 1, "aiohttp must never repeat a create"
 
 
-async def test_consecutive_creates_share_a_connection(
-    open_transport: Any, fake: FakeService, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("endpoint", [READ, CREATE], ids=str)
+async def test_consecutive_requests_share_a_connection(
+    transport: Transport, fake: FakeService, endpoint: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transport_module, "CREATE_REUSE_S", 600)
-    transport = await open_transport(fake.settings())
     for _ in range(5):
-        await transport.send(Request(CREATE, "/x", body=b"{}"))
+        await transport.send(Request(endpoint, "/x", body=None if endpoint.idempotent else b"{}"))
     assert len(fake.connections) == 1
 
 
@@ -101,12 +101,6 @@ async def test_reused_connections_fail_at_most_one_create(
     assert failed == 1
     assert len(fake.requests) == 10
     assert len(fake.connections) == 9
-
-
-async def test_reads_share_a_connection(transport: Transport, fake: FakeService) -> None:
-    for _ in range(5):
-        await transport.send(Request(READ, "/x"))
-    assert len(fake.connections) == 1
 
 
 async def test_every_request_on_the_wire_is_counted(

@@ -10,7 +10,7 @@ from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.notice import Links, NotDelivered, Notice, broadcast
 from bms_flows.runtime.settings import FlowSettings
 from bms_provider import flow_context, notices
-from tests.certificates import self_signed, server_context
+from tests.certificates import server_context
 from tests.listeners import webhook
 from tests.mail_server import Encryption, MailServer, mail_server
 
@@ -78,11 +78,6 @@ def test_a_link_to_a_run_leads_to_this_airflow(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example.com/")
     page = Links.of(flow_context.flow_settings()).run("contact_sync", "manual__1")
     assert page == "https://airflow.example.com/dags/contact_sync/runs/manual__1"
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return self_signed(tmp_path_factory.mktemp("tls") / "mail.pem")
 
 
 def send(caplog: pytest.LogCaptureFixture) -> str:

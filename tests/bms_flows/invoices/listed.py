@@ -21,6 +21,7 @@ from bms_flows.invoices.acceptance import accept_unit
 from bms_flows.invoices.planning import held_loads
 from bms_flows.invoices.run import extract_unit
 from bms_flows.invoices.units import Unit
+from bms_flows.rebuild import rebuild
 from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
@@ -173,6 +174,11 @@ class Company:
             manifest = accept_unit(self._flow(), unit, self._step(unit.span))
             manifests += [manifest] if manifest else []
         return manifests
+
+    def rebuilds_equally(self) -> bool:
+        """Return whether the stored responses give the table as it is."""
+        made = rebuild(self.warehouse, UPath(self.data_root))
+        return made.before == made.after
 
     def _flow(self) -> FlowContext:
         return FlowContext(self.warehouse, UPath(self.data_root), self.settings)

@@ -16,11 +16,6 @@ NOTICE = Notice(
 )
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return self_signed(tmp_path_factory.mktemp("tls") / "mail.pem")
-
-
 def test_a_webhook_receives_the_text() -> None:
     with webhook() as found:
         broadcast(channels(FlowSettings(notice_webhook=found.url)))(NOTICE)

@@ -55,11 +55,6 @@ def look(connection: Connection, settings: FlowSettings | None = None) -> list[a
     return alarms.open_alarms(connection)
 
 
-def test_a_met_target_raises_no_alarm(connection: Connection) -> None:
-    step(connection, 1)
-    assert look(connection) == []
-
-
 def test_a_missed_target_raises_one_alarm_that_starts_at_the_limit(connection: Connection) -> None:
     step(connection, 3)
     look(connection)
@@ -229,6 +224,12 @@ def test_a_second_hold_with_another_cause_is_notified(warehouse: Engine) -> None
     assert "13 days of entity 2 (drop)" in sent[3]
 
 
+def night() -> dict[str, Any]:
+    """The step of a scheduled run: its days are those of the look-back."""
+    days = {"window_start": NOW.date() - 35 * HOUR * 24, "window_end": NOW.date()}
+    return {"flow": "invoice_extraction", "step": "extract", "id_entity": 1, **days}
+
+
 def failed_backfill(connection: Connection) -> dict[str, Any]:
     """Record a failed step of a backfill with its alarm; return the step's identity."""
     flow, run = "invoice_extraction", "backfill__2020-01-01"
@@ -244,9 +245,7 @@ def test_a_complete_night_leaves_the_alarm_of_a_failed_backfill_open(
     connection: Connection,
 ) -> None:
     backfill = failed_backfill(connection)
-    night: dict[str, Any] = {"flow": "invoice_extraction", "step": "extract", "id_entity": 1}
-    days: dict[str, Any] = {"window_start": NOW.date() - 35 * HOUR * 24, "window_end": NOW.date()}
-    step(connection, -0.1, dag_run_id="scheduled__9", **night, **days)
+    step(connection, -0.1, dag_run_id="scheduled__9", **night())
     [alarm] = look(connection)
     assert (alarm.code, alarms.section_of(alarm)[0]) == ("failed", "ServiceUnavailable")
     step(connection, -0.2, **backfill)  # the cleared task
@@ -273,15 +272,13 @@ def test_another_cause_does_not_replace_that_of_an_open_alarm(
 ) -> None:
     """A backfill has failed; then a night is held, or fails, and is repaired."""
     backfill = failed_backfill(connection)
-    night: dict[str, Any] = {"flow": "invoice_extraction", "step": "extract", "id_entity": 1}
-    days: dict[str, Any] = {"window_start": NOW.date() - 35 * HOUR * 24, "window_end": NOW.date()}
     run = "scheduled__9"
     state, error = ("suspect", "LoadHeld") if other == "held" else ("failed", "Timeout")
-    step(connection, -0.05, state, dag_run_id=run, **night, **days)
+    step(connection, -0.05, state, dag_run_id=run, **night())
     failed = FailedTask("invoice_extraction", run, "extract [0]", 4, error)
     failed_tasks.raise_alarm(connection, failed)
     look(connection)
-    step(connection, -0.1, dag_run_id=run, **night, **days)
+    step(connection, -0.1, dag_run_id=run, **night())
     [alarm] = look(connection)
     assert (alarm.since, alarm.dag_run_id) == (NOW - 0.2 * HOUR, run)
     step(connection, -0.2, **backfill)

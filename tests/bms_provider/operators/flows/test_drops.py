@@ -660,25 +660,19 @@ def test_a_refused_drop_that_is_triggered_again_waits_on_the_board_but_not_as_a_
     assert told() == ([], "bob")
 
 
-def test_a_cleared_run_reports_the_current_state_of_its_rows(
-    warehouse: Engine, dropped: str
+@pytest.mark.parametrize("cleared", ["from the chunk on", "completely"])
+def test_a_cleared_run_resumes_its_rows_and_reports_their_current_state(
+    warehouse: Engine, dropped: str, cleared: str
 ) -> None:
     with run(path=dropped):
         entered = enter(plan("employee"), NOBODY_ASKED)
         with pytest.raises(RowsWaiting):  # its chunk has failed
             conclude(entered)
         assert drop_row(warehouse).state == "not_applied"
+        if cleared == "completely":
+            entered = enter(plan("employee"), NOBODY_ASKED)
         create(entered, 0)
         assert conclude(entered)["created"] == 1
-        assert drop_row(warehouse).state == "applied"
-
-
-def test_a_completely_cleared_run_resumes_its_rows(warehouse: Engine, dropped: str) -> None:
-    with run(path=dropped):
-        entered = enter(plan("employee"), NOBODY_ASKED)
-        with pytest.raises(RowsWaiting):
-            conclude(entered)
-        assert carry_through(plan("employee"))["created"] == 1
         assert drop_row(warehouse).state == "applied"
 
 
