@@ -190,28 +190,20 @@ async def test_waiting_callers_share_a_failure_and_the_next_caller_fetches_again
     assert (await tokens.take()).value == "2"
 
 
+@pytest.mark.parametrize("failed_before", [False, True])
 async def test_the_next_caller_fetches_after_a_cancelled_fetch(
-    fetching: Fetching, tokens: Tokens
+    fetching: Fetching, tokens: Tokens, *, failed_before: bool
 ) -> None:
+    """The error of an earlier fetch is not raised again."""
+    if failed_before:
+        fetching.failure = TokenRefused(BY_NAME["request_token"], "refused", status=401)
+        with pytest.raises(TokenRefused):
+            await tokens.take()
+        fetching.failure = None
     fetching.gate.clear()
     first, second = (asyncio.ensure_future(tokens.take()) for _ in range(2))
     await asyncio.sleep(0)
     first.cancel()
     fetching.gate.set()
-    assert (await second).value == "1"
+    assert (await second).value == ("2" if failed_before else "1")
     assert first.cancelled()
-
-
-async def test_a_cancelled_fetch_does_not_raise_the_error_of_an_earlier_fetch(
-    fetching: Fetching, tokens: Tokens
-) -> None:
-    fetching.failure = TokenRefused(BY_NAME["request_token"], "refused", status=401)
-    with pytest.raises(TokenRefused):
-        await tokens.take()
-    fetching.failure = None
-    fetching.gate.clear()
-    first, second = (asyncio.ensure_future(tokens.take()) for _ in range(2))
-    await asyncio.sleep(0)
-    first.cancel()
-    fetching.gate.set()
-    assert (await second).value == "2"

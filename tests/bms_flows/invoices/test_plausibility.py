@@ -101,15 +101,11 @@ def test_a_month_end_without_invoices_is_noticed(company: Company) -> None:
     assert company.held(lost - DAY, lost) == ""
 
 
+CENTS = {"total_excl_vat": 10000, "total_vat": 2000, "total_incl_vat": 12000}
+TURNED = {"total_excl_vat": -100, "total_vat": -20, "total_incl_vat": -120}
 MASS: dict[str, tuple[dict[str, Any], str]] = {
-    "amounts in cents": (
-        {"total_excl_vat": 10000, "total_vat": 2000, "total_incl_vat": 12000},
-        "total_incl_vat: changed in 250 of 250 rows",
-    ),
-    "signs turned": (
-        {"total_excl_vat": -100, "total_vat": -20, "total_incl_vat": -120},
-        "total_incl_vat: changed in 250 of 250 rows",
-    ),
+    "amounts in cents": (CENTS, "total_incl_vat: changed in 250 of 250 rows"),
+    "signs turned": (TURNED, "total_incl_vat: changed in 250 of 250 rows"),
     "nothing due": ({"total_due": 0}, "total_due became 0 in 250 of 250 open rows"),
     "all canceled": ({"canceled": True}, "canceled in 250 of 250 rows"),
     "one client": ({"id_client": 3}, "id_client: changed in 200 of 250 rows"),
@@ -131,14 +127,8 @@ def test_a_change_of_most_stored_rows_is_held_and_accepted_once(
 
 
 NEW: dict[str, tuple[dict[str, Any], str]] = {
-    "amounts in cents": (
-        {"total_excl_vat": 10000, "total_vat": 2000, "total_incl_vat": 12000},
-        "amounts_unusual (EUR: about 1e+02 times",
-    ),
-    "signs turned": (
-        {"total_excl_vat": -100, "total_vat": -20, "total_incl_vat": -120},
-        "sign_unusual (15 of 15 new rows)",
-    ),
+    "amounts in cents": (CENTS, "amounts_unusual (EUR: about 1e+02 times"),
+    "signs turned": (TURNED, "sign_unusual (15 of 15 new rows)"),
     "one client": ({"id_client": 3}, "one_client (15 of 15 new rows)"),
     "empty field": ({"po_number": None}, "field_emptied (po_number: empty in 15 of 15 new rows)"),
 }
