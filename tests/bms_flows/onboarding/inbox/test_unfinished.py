@@ -27,6 +27,12 @@ def look_twice(folder: UPath, warehouse: Engine) -> list[UnfinishedFile]:
     return list(unclaimed.save(warehouse, "employee", lying.values(), looked.waiting))
 
 
+def unfinished(inbox: UPath, warehouse: Engine) -> list[UnfinishedFile]:
+    """Drop a file without its last line end; return what waits."""
+    (inbox / "a.csv").write_bytes(ROW.rstrip())
+    return look_twice(inbox, warehouse)
+
+
 def states(warehouse: Engine) -> list[tuple[str, str | None]]:
     with warehouse.connect() as connection:
         found = connection.execute(
@@ -38,8 +44,7 @@ def states(warehouse: Engine) -> list[tuple[str, str | None]]:
 
 
 def test_a_file_without_a_last_line_end_waits(inbox: UPath, warehouse: Engine) -> None:
-    (inbox / "a.csv").write_bytes(ROW.rstrip())
-    [waits] = look_twice(inbox, warehouse)
+    [waits] = unfinished(inbox, warehouse)
     assert waits.reason == "incomplete"
     assert states(warehouse) == [("waiting", "incomplete")]
     assert look_twice(inbox, warehouse) == [waits]  # since when stays
@@ -53,16 +58,14 @@ def test_a_file_written_during_its_claim_is_one_drop(inbox: UPath, warehouse: En
 
 
 def test_a_file_is_claimed_once_complete(inbox: UPath, warehouse: Engine) -> None:
-    (inbox / "a.csv").write_bytes(ROW.rstrip())
-    look_twice(inbox, warehouse)
+    unfinished(inbox, warehouse)
     (inbox / "a.csv").write_bytes(ROW)
     assert look_twice(inbox, warehouse) == []
     assert states(warehouse) == [("withdrawn", "changed"), ("open", None)]
 
 
 def test_the_notice_ends_when_the_file_is_removed(inbox: UPath, warehouse: Engine) -> None:
-    (inbox / "a.csv").write_bytes(ROW.rstrip())
-    look_twice(inbox, warehouse)
+    unfinished(inbox, warehouse)
     (inbox / "a.csv").unlink()
     assert look_twice(inbox, warehouse) == []
     assert states(warehouse) == [("withdrawn", "removed")]
@@ -79,8 +82,7 @@ def test_a_removed_file_is_forgotten(inbox: UPath, warehouse: Engine) -> None:
 
 
 def test_a_file_restored_unchanged_waits_again(inbox: UPath, warehouse: Engine) -> None:
-    (inbox / "a.csv").write_bytes(ROW.rstrip())
-    look_twice(inbox, warehouse)
+    unfinished(inbox, warehouse)
     aside = (inbox / "a.csv").rename(inbox / "_a.csv")
     look_twice(inbox, warehouse)
     aside.rename(inbox / "a.csv")
@@ -90,8 +92,7 @@ def test_a_file_restored_unchanged_waits_again(inbox: UPath, warehouse: Engine) 
 
 
 def test_a_user_can_force_the_claim_of_an_unfinished_file(inbox: UPath, warehouse: Engine) -> None:
-    (inbox / "a.csv").write_bytes(ROW.rstrip())
-    [waits] = look_twice(inbox, warehouse)
+    [waits] = unfinished(inbox, warehouse)
     claim.reopen(warehouse, waits.drop, "manual__1")
     assert look_twice(inbox, warehouse) == []
     assert states(warehouse) == [("open", None)]
@@ -101,8 +102,7 @@ def test_a_file_without_a_last_line_end_counts_as_truncated_once_unchanged(
     inbox: UPath, warehouse: Engine
 ) -> None:
     minutes = timedelta(minutes=10)
-    (inbox / "a.csv").write_bytes(ROW.rstrip())
-    [waits] = look_twice(inbox, warehouse)
+    [waits] = unfinished(inbox, warehouse)
     assert not waits.is_stable(waits.since + timedelta(minutes=9), minutes)
     assert waits.is_stable(waits.since + minutes, minutes)
     (inbox / "a.csv").write_bytes(ROW.rstrip() + b"x")
@@ -127,8 +127,7 @@ def test_a_file_beside_a_forgotten_lock_file_is_taken_once_unchanged(
 
 
 def test_another_resource_of_the_same_name_is_left_alone(inbox: UPath, warehouse: Engine) -> None:
-    (inbox / "a.csv").write_bytes(ROW.rstrip())
-    look_twice(inbox, warehouse)
+    unfinished(inbox, warehouse)
     assert unclaimed.save(warehouse, "contact", [], {}) == []
     assert states(warehouse) == [("waiting", "incomplete")]
 

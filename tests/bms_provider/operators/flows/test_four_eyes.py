@@ -24,7 +24,6 @@ def triggered(user: str | None, **params: Any) -> AbstractContextManager[Any]:
     return task_of("employee_onboarding", "manual__1", params, triggering_user_name=user)
 
 
-@pytest.mark.usefixtures("connected")
 @pytest.mark.parametrize(
     ("approvers", "given", "user", "users", "excluded"),
     [
@@ -54,7 +53,6 @@ def test_the_user_who_triggered_the_run_is_no_approver(
     assert (question["users"], question["excluded"]) == (users, excluded)
 
 
-@pytest.mark.usefixtures("connected")
 def test_the_answer_of_the_user_who_submitted_the_drop_is_void(
     dropped: str,
     warehouse: Engine,
@@ -87,7 +85,6 @@ def test_the_answer_of_the_user_who_submitted_the_drop_is_void(
     assert [each["assigned_users"] for each in asked] == [[{"id": "paul", "name": "paul"}]] * 2
 
 
-@pytest.mark.usefixtures("connected")
 def test_the_answer_of_a_user_who_is_no_approver_any_more_is_void(
     dropped: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,7 +101,6 @@ def test_the_answer_of_a_user_who_is_no_approver_any_more_is_void(
         assert enter(again, {**answer, "who": "Anne", "id": "anne"})["chunks"]
 
 
-@pytest.mark.usefixtures("connected")
 def test_an_alarm_is_raised_if_no_other_user_may_answer(
     dropped: str,
     warehouse: Engine,

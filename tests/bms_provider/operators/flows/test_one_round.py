@@ -1,45 +1,22 @@
 """Ordinary HR files as dropped files: accepted in one round, and codes that are compared with the mirror's."""
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, insert, make_url
+from sqlalchemy import Engine, insert
 
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.tables import employee
 from tests.bms_provider.operators.flows.execution import plan
-from tests.bms_provider.operators.flows.test_drops import carry_through, drop_row, run
+from tests.bms_provider.operators.flows.test_drops import carry_through, connected, drop_row, run
 from tests.support.awkward_workbooks import PEOPLE, WORKBOOKS, calculated
 
+__all__ = ["connected"]  # a fixture
 APPROVED = {"approved": True, "who": "ada"}
 HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée;Civilité;Catégorie\n"
-
-
-@pytest.fixture(autouse=True)
-def connected(
-    connected: Callable[..., None],
-    connect: Callable[..., None],
-    warehouse_uri: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    url = make_url(warehouse_uri)
-    host = url.query.get("host", url.host)
-    connected()
-    connect(
-        "bms_warehouse", conn_type="postgres", host=host, login=url.username, schema=url.database
-    )
-    monkeypatch.setenv("BMS_APPROVAL", "never")
-
-
-@pytest.fixture
-def inbox(data_root: Path) -> Path:
-    folder = data_root / "inbox" / "employees"
-    folder.mkdir(parents=True)
-    return folder
 
 
 @pytest.mark.parametrize("name", WORKBOOKS)
