@@ -96,8 +96,8 @@ _FOREIGN: Final = re.compile(
     r"|[a-zß-ÿ][ŠŽŒŸÐÞ]|[^\W\d_][“”™•‹›´][^\W\d_]|[^\W\d_][–—…Ÿ][a-zß-ÿ]"
     r"|[ýþðÝÞÐ]|æ\b|èe"
 )
-_LOST: Final = re.compile(r"(?<![^\s'’-])[^\W\d_]++\?[^\W\d_]++(?![^\s'’?-])")
-"""A question mark inside a word: a program had no such letter."""
+_LOST: Final = re.compile(r"(?<![^\s'’-])[^\W\d_]*+\?++[^\W\d_](?:[^\W\d_]|\?)*+(?![^\s'’-])")
+"""Question marks before a letter of a word, as in Wa??sa: a program had no such letters."""
 
 
 _ESCAPED: Final = re.compile(
