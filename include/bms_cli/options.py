@@ -12,6 +12,14 @@ def given(value: str) -> str:
     return value
 
 
+def typed(value: str) -> str:
+    """Return what names a thing, without the blanks that copying adds; refuse what no key can hold."""
+    plain = " ".join(value.split())
+    if not plain.isprintable():
+        raise typer.BadParameter("the value has a character that is not UTF-8, or is invisible")
+    return given(plain)
+
+
 Url = Annotated[
     str,
     typer.Option(

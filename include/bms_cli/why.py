@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bms_cli.options import DataRoot, Json, Url
+from bms_cli.options import DataRoot, Json, Url, typed
 from bms_cli.output import NOTHING_FOUND, WELL, show_error, show_result
 from bms_cli.warehouse import connected
 
@@ -24,7 +24,7 @@ ShowPersonal = Annotated[
 
 @app.command()
 def invoice(
-    number: Annotated[str, typer.Argument(help="Id or reference number.")],
+    number: Annotated[str, typer.Argument(callback=typed, help="Id or reference number.")],
     url: Url,
     data_root: DataRoot,
     show_personal: ShowPersonal = False,
@@ -38,7 +38,10 @@ def invoice(
 def _of(resource: str) -> Callable[..., None]:
     def command(
         key: Annotated[
-            str, typer.Argument(metavar="ID", help="Id, payroll number or mail address.")
+            str,
+            typer.Argument(
+                metavar="ID", callback=typed, help="Id, payroll number or mail address."
+            ),
         ],
         url: Url,
         data_root: DataRoot,

@@ -19,15 +19,28 @@ MOST = 5
 """Invoices of one number, such as those of several entities, that are shown."""
 CHECKED = 3
 """Latest versions whose stored responses are checked."""
+_LOOSE = (
+    r"regexp_replace(regexp_replace(lower({}), '(^|[^0-9])0+(?=[0-9])', '\1', 'g'),"
+    " '[^[:alnum:]]+', '', 'g')"
+)
+"""A reference number as typed from memory: `fa 2026 12` is FA-2026-0012."""
+_ALIKE = (
+    "lower(right(rtrim(reference_number), 1)) = lower(right(:text, 1)) and "  # the rest takes longer
+    f"{_LOOSE.format('reference_number')} = nullif({_LOOSE.format('cast(:text as text)')}, '')"
+)
 PUBLIC = public_fields(ClientInvoice)
 
 
 def why(asked: Inquiry, number: str) -> list[Answer]:
-    """Return an answer for each invoice with this id or reference number, else for the missing one."""
-    number = number.strip()
+    """Return an answer for each invoice with this id or reference number, else for the missing one.
+
+    A number that no invoice has as written is searched without case, signs and leading zeros.
+    """
+    digits = re.sub(r"[\s#]", "", number)
     given: dict[str, Any] = {
-        "id": int(number) if re.fullmatch(r"\d{1,18}", number) else None,
+        "id": int(digits) if re.fullmatch(r"[0-9]{1,18}", digits) else None,
         "text": number,
+        "most": MOST + 1,
     }
     found = asked.query(
         """
@@ -36,11 +49,22 @@ def why(asked: Inquiry, number: str) -> list[Answer]:
         order by reference_number = :text desc nulls last, id_entity, id_invoice limit :most
         """,
         **given,
-        most=MOST + 1,
     )
+    exact = bool(found)
+    if not exact:
+        found = asked.query(
+            f"select id_entity, id_invoice from bms.client_invoice where {_ALIKE} "  # noqa: S608 - our own
+            "order by id_entity, id_invoice limit :most",
+            **given,
+        )
     if not found:
         return [_absent(asked, number, given["id"])]
     answers = [_invoice(asked, each) for each in found[:MOST]]
+    if not exact:
+        answers[0].facts.insert(
+            0,
+            f"Not written exactly as {number}: found without regard to case, signs and leading zeros.",
+        )
     if len(found) > MOST:
         answers[-1].facts.append(f"Further invoices have this number; these are {MOST} of them.")
     return answers
@@ -134,7 +158,8 @@ def day_lines(asked: Inquiry, entity: int, day: date | None) -> Iterator[str]:
     if due:
         why_due = "a finding" if state.has_finding else "open invoices"
         yield f"Day {day} has {why_due}: the first scheduled run from {max(min(due), today)} on reads it again."
-    yield f"In rotation, one of the next {runs} scheduled runs of invoice_extraction reads day {day} again."
+    which = f"one of the next {runs} scheduled runs" if runs > 1 else "the next scheduled run"
+    yield f"In rotation, {which} of invoice_extraction reads day {day} again."
 
 
 def _absent(asked: Inquiry, number: str, key: int | None) -> Answer:
@@ -142,8 +167,7 @@ def _absent(asked: Inquiry, number: str, key: int | None) -> Answer:
     answer = Answer(f"Invoice {number}: the warehouse has no such id or reference number", False)
     answer.events += asked.quarantined("client_invoice", number, fields=("reference_number",))
     holes = asked.query(
-        "select * from bms.client_invoice_missing_number "
-        "where reference_number in (:text, upper(:text), lower(:text))",
+        f"select * from bms.client_invoice_missing_number where {_ALIKE}",  # noqa: S608 - our own
         text=number,
     )
     for hole in holes:

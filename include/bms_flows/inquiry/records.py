@@ -27,7 +27,7 @@ def why(asked: Inquiry, name: str, given: str) -> list[Answer]:
         f"select {resource.key} as key from {resource.table} "  # noqa: S608 - our own names
         f"where {' or '.join(f'lower(cast({each} as text)) = lower(:given)' for each in columns)} "
         f"order by deleted, {resource.key} limit :most",
-        given=given.strip(),
+        given=given,
         most=MOST,
     )
     if not found:
@@ -118,7 +118,7 @@ def _absent(
     """Return the answer about a record that the mirror does not have; it quotes no address."""
     name = resource.described.name
     answer = Answer(f"{name.capitalize()}: no record with this {', '.join(columns)}", found=False)
-    answer.events += asked.quarantined(resource.name, given.strip(), fields=columns)
+    answer.events += asked.quarantined(resource.name, given, fields=columns)
     answer.events += drops.events_of_record(asked, name, given)
     [count] = asked.query(
         f"select count(*) filter (where not deleted) as rows from {resource.table}",  # noqa: S608 - our own names

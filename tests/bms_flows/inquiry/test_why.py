@@ -76,6 +76,33 @@ def test_an_invoice_is_found_by_its_reference(paid: Mapping[str, Any], why: Why)
     assert why("invoice", f" {paid['reference_number'].lower()} ") == (0, by_id)
 
 
+def test_an_invoice_is_found_as_its_number_is_typed(
+    paid: Mapping[str, Any], why: Why, warehouse: Engine
+) -> None:
+    number, reference = str(paid["id_invoice"]), paid["reference_number"]
+    _, by_id = why("invoice", number)
+    for given in (f" {reference}\u00a0", f"#{number}", f"00{number}", f"{number[:2]} {number[2:]}"):
+        assert why("invoice", given) == (0, by_id), given
+    series, _, count = reference.rpartition("-")
+    for given in (
+        *(reference.replace("-", " "), reference.replace("-", "\u2011")),
+        *(f"{series}/{int(count)}", f"{series}-00{count}"),
+    ):
+        code, out = why("invoice", given)
+        assert (code, out.splitlines()[0]) == (0, by_id.splitlines()[0]), given
+        assert "without regard to case, signs and leading zeros" in out
+    assert why("invoice", f"{series}-{count}0")[0] == 3
+    for given in ("--", "%", "\u0661\u0662", "9" * 40):
+        assert why("invoice", f"a{given}")[0] == 3, given
+    for given in ("", " ", "\udcff", "FA\u200b1"):
+        assert why("invoice", given)[0] == why("employee", given)[0] == 2, given
+    execute(warehouse, "update bms.client_invoice set reference_number = 'F-7' where id_invoice in "
+            "(select id_invoice from bms.client_invoice order by 1 limit 7)")  # fmt: skip
+    code, out = why("invoice", "f 007")
+    assert (code, out.count("reference ")) == (0, 5)
+    assert "Further invoices have this number; these are 5 of them." in out
+
+
 def test_personal_values_are_hidden_unless_asked_for_and_then_logged(
     sandbox: Sandbox, extract: Extract, why: Why, warehouse_uri: str
 ) -> None:
