@@ -1,6 +1,6 @@
 """Cache of compared rows: a row that a list shows with the same bytes as in an earlier run is not decoded again.
 
-An entry states what the bytes of a row mean: its key and, with its flags, its `_list_hash`. The digest of all entries
+An entry states what the bytes of a row mean: its key and, with its state, its `_list_hash`. The digest of all entries
 covers what this depends on. So a lost, old or damaged cache costs time only: whether the mirror still
 has a row with this `_list_hash` is compared in each run.
 """
@@ -12,8 +12,7 @@ import msgspec
 from sqlalchemy import Connection, select
 from sqlalchemy.dialects.postgresql import insert
 
-from bms_flows.mirror.decisions import Flags
-from bms_flows.mirror.diff import RecalledRow
+from bms_flows.mirror.diff import RecalledRow, State
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.digests import code_digest
 from bms_warehouse.tables import list_digest
@@ -22,8 +21,8 @@ CODE = ("bms", "bms_flows.mirror", "bms_flows.runtime", "bms_warehouse")
 """Packages that decide what a row means."""
 SIZE = 16
 """Bytes of a digest."""
-Entries = tuple[bytes, bytes, list[Key], list[Flags], bytes]
-"""Digests of rows as received, their list hashes, keys, all flags, and which of these each row has."""
+Entries = tuple[bytes, bytes, list[Key], list[State], bytes]
+"""Digests of rows as received, their list hashes, keys, all states, and which of these each row has."""
 
 
 def load(
@@ -35,12 +34,12 @@ def load(
     stored = connection.execute(select(columns.rows, columns.digest).where(mine)).one_or_none()
     if stored is None or _digest(volatile, stored.rows) != stored.digest:
         return {}
-    marks, hashes, keys, states, flags = msgspec.msgpack.decode(stored.rows, type=Entries)
+    marks, hashes, keys, states, which = msgspec.msgpack.decode(stored.rows, type=Entries)
     starts = range(0, SIZE * len(keys), SIZE)
     rows = zip(
         keys,
         [hashes[start : start + SIZE] for start in starts],
-        [states[each] for each in flags],
+        [states[each] for each in which],
         strict=True,
     )
     return dict(zip((marks[start : start + SIZE] for start in starts), rows, strict=True))
@@ -57,12 +56,12 @@ def save(
     """Store the rows for the next run."""
     marks, hashes, which = bytearray(), bytearray(), bytearray()
     keys: list[Key] = []
-    states: dict[Flags, int] = {}
-    for mark, (key, digest, flags) in rows:
+    states: dict[State, int] = {}
+    for mark, (key, digest, state) in rows:
         marks += mark
         hashes += digest
         keys.append(key)
-        which.append(states.setdefault(flags, len(states)))
+        which.append(states.setdefault(state, len(states)))
     content = msgspec.msgpack.encode((marks, hashes, keys, [*states], which))
     new = {"digest": _digest(volatile, content), "rows": content}
     statement = insert(list_digest).values(resource=resource, id_entity=id_entity, **new)

@@ -24,8 +24,10 @@ from bms_flows.runtime.quarantine import InvalidRow
 
 CHUNK = 2_000
 """Items staged at once."""
-RecalledRow = tuple[Key, bytes, Flags]
-"""Key, list hash and flags of a row that an earlier run compared."""
+State = tuple[Flags, bool]
+"""Flags of a row, and whether its own field states that it is deleted."""
+RecalledRow = tuple[Key, bytes, State]
+"""Key, list hash and state of a row that an earlier run compared."""
 
 
 @dataclass
@@ -61,7 +63,6 @@ class ListDiff:
     """Unchanged rows whose details have not been read yet."""
     due: dict[Key, None] = field(default_factory=dict)
     """Unchanged rows in the rotation."""
-    any_deleted: bool = False
     unsettled: set[Key] = field(default_factory=set)
     """Changed rows, which may have several states in this run: they are compared each time."""
     corrected: set[Key] = field(default_factory=set)
@@ -72,6 +73,7 @@ class ListDiff:
     """Digest of every readable row, in its latest state."""
     _extras: dict[Key, Extra] = field(default_factory=dict)
     _deleted: set[Key] = field(default_factory=set)
+    """Rows of the lists and recalled rows that are deleted."""
     _unchanged: bool = False
     _waiting: dict[Key, ListItem] = field(default_factory=dict)
 
@@ -100,6 +102,8 @@ class ListDiff:
             flags = self._flags(key)
             own = getattr(record, "deleted", None)
             removed = deleted if own is None else own  # the row's own field precedes its list
+            if removed != (key in self._deleted):
+                self._deleted ^= {key}
             digest = digest_of(line, extra, _list_digest(flags, removed, constants))
             # Lists are read more than once; repeated rows have been compared already.
             if self._digests.get(key) != digest:
@@ -118,30 +122,37 @@ class ListDiff:
 
     def recall(self) -> None:
         """Regard the `recalled` rows as compared if all that a comparison decides on is unchanged."""
-        for mark, (key, digest, flags) in self.recalled.items():
+        for mark, (key, digest, (flags, deleted)) in self.recalled.items():
             known = self.known.get(key)
             if (
                 known is not None
                 and known.list_hash == digest
-                and known.removal is None
+                and known.removal != "missing"
                 and (known.detailed or not self.details)
                 and key not in self.rotation
                 and flags == self._flags(key)
             ):
                 self.compared[mark] = (key, digest)
+                if deleted:
+                    self._deleted.add(key)
         self._unchanged = len(self.compared) == len(self.recalled)
 
     @property
     def unchanged(self) -> bool:
-        """Whether the lists had exactly the recalled rows, and the mirror, too."""
-        sizes = {len(self.recalled), len(self.compared), len(self._digests)}
-        return self._unchanged and not self.corrected and len(sizes) == 1
+        """Whether the lists had only recalled rows, and the mirror has them all."""
+        same = self._unchanged and not self.corrected
+        return same and len(self.compared) == len(self.recalled)
+
+    @property
+    def any_deleted(self) -> bool:
+        """Whether the lists had a deleted row."""
+        return not self._deleted.isdisjoint(self._digests)
 
     def latest(self) -> Iterator[tuple[bytes, RecalledRow]]:
         """Yield the compared rows in their latest state, for the next run to recall."""
         for mark, (key, digest) in self.compared.items():
             if self._digests.get(key) == digest and key not in self.corrected:
-                yield mark, (key, digest, self._flags(key))
+                yield mark, (key, digest, (self._flags(key), key in self._deleted))
 
     def _flags(self, key: Key) -> Flags:
         return tuple([flag(key) for flag in self.flags.values()])
@@ -163,7 +174,6 @@ class ListDiff:
         self._digests[key] = item.listed.digest
         if self.source.preceding and self._belongs_to_another(key):
             return False
-        self.any_deleted |= item.listed.deleted
         if known and known.list_hash == item.listed.digest and known.removal != "missing":
             if not known.detailed and self.details:
                 self.incomplete[key] = None
@@ -191,10 +201,6 @@ class ListDiff:
             self._extras[key] = item.listed.extra
         else:
             self._extras.pop(key, None)
-        if item.listed.deleted:
-            self._deleted.add(key)
-        else:
-            self._deleted.discard(key)
 
     async def flush(self) -> None:
         """Stage the rows that are still waiting."""

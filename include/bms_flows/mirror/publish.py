@@ -182,9 +182,11 @@ def _publish_rows(connection: Connection, outcome: MirrorOutcome, at: datetime) 
     """Merge the staged rows, mark the removed rows, and return the counts."""
     resource, table = outcome.resource, outcome.resource.table
     write: dict[str, Any] = {"step_run_id": outcome.step_run_id, "observed_at": at}
-    mirrors.leave_unread(connection, table, [*outcome.diff.invalid_details])
+    if outcome.diff.invalid_details:
+        mirrors.leave_unread(connection, table, [*outcome.diff.invalid_details])
     merged = loads.merge(connection, table, **write)
-    mirrors.follow(connection, table)
+    if merged.changed or merged.unchanged:  # an inserted row has all columns of its staged row
+        mirrors.follow(connection, table)
     if resource.private and outcome.private:
         loads.merge(connection, resource.private.table, **write)
     counts = _counts(outcome, merged.inserted, merged.changed)
