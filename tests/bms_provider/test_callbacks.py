@@ -54,6 +54,13 @@ def test_the_first_mapped_task_is_named_with_its_index(messages: Webhook) -> Non
     assert "Task sync [0] failed after attempt 4: ValueError." in messages.texts[0]
 
 
+def test_a_task_that_an_operator_tests_raises_no_alarm(warehouse: Engine) -> None:
+    """`airflow tasks test` deletes the run, so the link of a message would lead nowhere."""
+    run = SimpleNamespace(dag_id="contact_sync", run_id="__airflow_temporary_run_2026-11-27__")
+    callbacks.task_failed(context() | {"dag_run": run})
+    assert open_alarms(warehouse) == []
+
+
 @pytest.mark.parametrize("started", [True, False])
 def test_a_killed_task_is_reported_as_killed(
     record_load: RecordLoad, messages: Webhook, started: bool

@@ -184,7 +184,13 @@ class Inbox:
         if params.get("path"):
             seen = discovery.find_typed(self.folder, params["path"])
             if seen is None:
-                raise NoSuchFile("no such file in the inbox; enter its name in the inbox")
+                taken = claim.last_named(engine, self.name, params["path"])
+                raise NoSuchFile(
+                    f"no such file in the inbox: run {taken.dag_run_id} took the last file of this name;"
+                    f" read the report of drop {taken.id}, or enter its number to continue it"
+                    if taken
+                    else "no such file in the inbox; enter its name in the inbox"
+                )
             return self.claim(seen, run_id)
         if not params.get("drop"):
             raise NoSuchFile("enter the name of a file in the inbox, or the number of a drop")

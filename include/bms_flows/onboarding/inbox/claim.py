@@ -13,7 +13,9 @@ from sqlalchemy import (
     RowMapping,
     Text,
     cast,
+    func,
     select,
+    text,
     update,
 )
 from sqlalchemy.dialects.postgresql import Insert, insert
@@ -217,6 +219,13 @@ def drop_of_run(engine: Engine, resource: str, dag_run_id: str) -> Drop | None:
     """Return the drop that a run has claimed, None if it has claimed none yet."""
     taken = (dropped_file.c.resource == resource) & (dropped_file.c.dag_run_id == dag_run_id)
     return next(iter(_drops(engine, taken)), None)
+
+
+def last_named(engine: Engine, resource: str, name: str) -> Drop | None:
+    """Return the last drop of a file of this name, whose accents may be encoded in another form."""
+    path = func.normalize(dropped_file.c.path, text("NFC"))
+    named = (dropped_file.c.resource == resource) & (path == func.normalize(name, text("NFC")))
+    return next(reversed(_drops(engine, named)), None)
 
 
 def unstarted(engine: Engine, resource: str) -> Sequence[Drop]:

@@ -202,9 +202,12 @@ def test_the_same_file_dropped_again_gets_a_report(
     file = inbox / dropped
     content, stamp = file.read_bytes(), file.stat().st_mtime_ns
     assert dispatched() == [1]
-    carried(drop_row(warehouse).dag_run_id, drop=1)
+    carried(taker := drop_row(warehouse).dag_run_id, drop=1)
     assert not file.exists()
     assert dispatched() == []
+    typed = unicodedata.normalize("NFD", dropped)
+    with run(path=typed), pytest.raises(LookupError, match=f"run {taker} took .* of drop 1, or"):
+        plan("employee")
     file.write_bytes(content)
     os.utime(file, ns=(stamp, stamp))  # as most copying programs leave it
     [number] = dispatched()
