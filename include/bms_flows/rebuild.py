@@ -12,7 +12,6 @@ from datetime import date, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Engine, delete, select, text
-from sqlalchemy.dialects.postgresql import insert
 from upath import UPath
 
 from bms_flows.invoices.load import RESOURCE, Languages, Loader
@@ -69,7 +68,7 @@ def rebuild(
             _load_again(connection, data_root, number, details)
             if progress:
                 progress(done, len(steps))
-        _restore(connection, held)
+        database.upsert(connection, quarantine, held)
         after = fingerprint(connection, client_invoice)
         return Rebuilt(len(steps), before, after, len(skipped))
 
@@ -104,15 +103,6 @@ def _readable(
         else:
             missing.append(number)
     return readable[::-1], skipped, missing[::-1]
-
-
-def _restore(connection: Connection, rows: list[dict[str, Any]]) -> None:
-    """Put rows back into the quarantine, as they were."""
-    if rows:
-        statement = insert(quarantine)
-        key = [column.name for column in quarantine.primary_key]
-        values = {name: statement.excluded[name] for name in rows[0].keys() - {*key}}
-        connection.execute(statement.on_conflict_do_update(index_elements=key, set_=values), rows)
 
 
 def _empty(connection: Connection, steps: Sequence[int]) -> list[dict[str, Any]]:

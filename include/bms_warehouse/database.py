@@ -1,21 +1,24 @@
 """Warehouse engine and the database's clock."""
 
 import secrets
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 from sqlalchemy import (
     Connection,
     DateTime,
     Engine,
+    Table,
     create_engine,
     event,
     func,
     make_url,
     text,
 )
+from sqlalchemy.dialects.postgresql import insert
 
 from bms_warehouse.errors import Cursor, EncodingUnsupported, PoolerFound, unwrapped
 
@@ -113,3 +116,16 @@ def now(engine: Engine) -> datetime:
     """Return the database's time."""
     with engine.connect() as connection:
         return clock(connection)
+
+
+def upsert(
+    connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], **computed: Any
+) -> None:
+    """Insert rows with equal columns; a row whose key exists gets their values, or the `computed` ones."""
+    if not rows:
+        return
+    statement, key = insert(table), table.primary_key.columns.keys()
+    renewed = {name: statement.excluded[name] for name in rows[0] if name not in key}
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=key, set_=renewed | computed), rows
+    )

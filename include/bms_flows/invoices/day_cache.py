@@ -14,7 +14,6 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 from sqlalchemy import Connection, select
-from sqlalchemy.dialects.postgresql import insert
 
 from bms.dates import parse_date
 from bms.decoding import UNREADABLE
@@ -31,6 +30,7 @@ from bms_flows.invoices.rows import Reading
 from bms_flows.invoices.totals import DayFacts
 from bms_flows.runtime.digests import code_digest, content_digest
 from bms_flows.runtime.windows import Window
+from bms_warehouse.database import upsert
 from bms_warehouse.tables import client_invoice_digest
 
 CODE = ("bms", "bms_flows.invoices", "bms_flows.runtime", "bms_warehouse.tables")
@@ -154,13 +154,7 @@ class DayCache:
 
     def save(self, connection: Connection) -> None:
         """Store the days that differed from their entry."""
-        if self._read:
-            statement = insert(client_invoice_digest)
-            new = {name: statement.excluded[name] for name in ("digest", "facts", "row_digests")}
-            key = ["id_entity", "day"]
-            connection.execute(
-                statement.on_conflict_do_update(index_elements=key, set_=new), self._read
-            )
+        upsert(connection, client_invoice_digest, self._read)
 
     def _day_number(self, window: Window, text: str | None) -> int:
         """Return the position in the window of the day of a date, -1 if it has none."""

@@ -13,6 +13,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows.invoices.lookback import LONGEST_INTERVAL, DayState
 from bms_flows.runtime.windows import local_date
+from bms_warehouse.database import upsert
 from bms_warehouse.tables import client_invoice_day, client_invoice_finding, reconciliation
 
 CHANGED_ROWS = 3
@@ -74,7 +75,7 @@ def record_attempt(
     """
     found = client_invoice_finding.c
     mine = (found.id_entity == id_entity) & found.day.in_(days)
-    if values := [
+    values = [
         {
             "id_entity": id_entity,
             "day": day,
@@ -85,18 +86,11 @@ def record_attempt(
             "step_run_id": step_run_id,
         }
         for day, codes in sorted(findings.items())
-    ]:
-        statement = insert(client_invoice_finding)
-        new = statement.excluded
-        again = (found.codes == new.codes) & found.held & new.held
-        changes = {name: new[name] for name in ("codes", "held", "attempted_at", "step_run_id")}
-        connection.execute(
-            statement.on_conflict_do_update(
-                index_elements=["id_entity", "day"],
-                set_={**changes, "found_at": case((again, found.found_at), else_=new.found_at)},
-            ),
-            values,
-        )
+    ]
+    new = insert(client_invoice_finding).excluded
+    again = (found.codes == new.codes) & found.held & new.held
+    found_at = case((again, found.found_at), else_=new.found_at)
+    upsert(connection, client_invoice_finding, values, found_at=found_at)
     if plain := {*days} - findings.keys():
         none = cast(literal([], ARRAY(TEXT)), ARRAY(TEXT))
         connection.execute(

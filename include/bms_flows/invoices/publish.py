@@ -24,6 +24,7 @@ from bms_flows.runtime.landing import Landing
 from bms_flows.runtime.profile import Profile
 from bms_flows.runtime.windows import local_date
 from bms_warehouse import loads
+from bms_warehouse.database import upsert
 from bms_warehouse.tables import (
     client_invoice,
     client_invoice_day,
@@ -247,29 +248,16 @@ def _mark_days(
     connection: Connection, transform: Transform, unit: Unit, changed: Container[date], at: datetime
 ) -> None:
     """Move the watermark: store each complete day that was read, and whether it changed."""
-    read = sorted(unit.days & transform.complete_days.keys())
-    if not read:
-        return
-    statement = insert(client_invoice_day)
-    excluded = statement.excluded
-    connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=["id_entity", "day"],
-            set_={
-                "invoices": excluded.invoices,
-                "open_invoices": excluded.open_invoices,
-                "read_at": excluded.read_at,
-                "changed_at": func.coalesce(excluded.changed_at, client_invoice_day.c.changed_at),
-            },
-        ),
-        [
-            {
-                "id_entity": unit.id_entity,
-                "day": day,
-                **vars(transform.complete_days[day]),
-                "read_at": transform.read_at,
-                "changed_at": at if day in changed else None,
-            }
-            for day in read
-        ],
-    )
+    days = [
+        {
+            "id_entity": unit.id_entity,
+            "day": day,
+            **vars(transform.complete_days[day]),
+            "read_at": transform.read_at,
+            "changed_at": at if day in changed else None,
+        }
+        for day in sorted(unit.days & transform.complete_days.keys())
+    ]
+    new, stored = insert(client_invoice_day).excluded, client_invoice_day.c
+    changed_at = func.coalesce(new.changed_at, stored.changed_at)
+    upsert(connection, client_invoice_day, days, changed_at=changed_at)

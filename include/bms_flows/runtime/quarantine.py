@@ -5,7 +5,6 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from datetime import date, datetime, timedelta
-from typing import Any
 
 from sqlalchemy import (
     ARRAY,
@@ -25,6 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
+from bms_warehouse.database import upsert
 from bms_warehouse.tables import client_invoice_day, quarantine, step_run
 
 COPY = " copy "
@@ -137,24 +137,16 @@ def save(
         }
         for row in _distinct(rows)
     ]
-    if not values:
-        return
-    statement = insert(quarantine)
-    renewed: dict[str, Any] = {
-        name: statement.excluded[name]
-        for name in ("code", "field", "raw", "first_day", "last_day", "step_run_id", "last_seen_at")
-    }
-    another = quarantine.c.step_run_id != statement.excluded.step_run_id
-    same = (quarantine.c.code == statement.excluded.code) & quarantine.c.field.is_not_distinct_from(
-        statement.excluded.field
-    )
-    renewed["loads"] = case((same, quarantine.c.loads + cast(another, Integer)), else_=1)
-    renewed["accepted_by"] = case((same, quarantine.c.accepted_by), else_=None)
-    connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=[column.name for column in quarantine.primary_key], set_=renewed
-        ),
+    stored, new = quarantine.c, insert(quarantine).excluded
+    another = stored.step_run_id != new.step_run_id
+    same = (stored.code == new.code) & stored.field.is_not_distinct_from(new.field)
+    upsert(
+        connection,
+        quarantine,
         values,
+        first_seen_at=stored.first_seen_at,
+        loads=case((same, stored.loads + cast(another, Integer)), else_=1),
+        accepted_by=case((same, stored.accepted_by), else_=None),
     )
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, null, select, update
 from sqlalchemy import bindparam as bind
-from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows.onboarding.ledger.decisions import forget, reopen
 from bms_flows.onboarding.ledger.entry import (
@@ -22,7 +22,7 @@ from bms_flows.onboarding.ledger.entry import (
 from bms_flows.onboarding.ledger.store import among, locked_rows, write
 from bms_flows.onboarding.resources.body import decode_body, encode_body
 from bms_flows.onboarding.resources.match_rules import Identity
-from bms_warehouse.database import clock
+from bms_warehouse.database import clock, upsert
 from bms_warehouse.locks import serialize
 from bms_warehouse.tables import creation, creation_body, creation_match
 
@@ -78,7 +78,7 @@ def save_matches(
     given = {"resource": resource, "drop_id": drop_id, "matched_at": clock(connection)}
     rows = [{"key": key, "remote_id": each, **given} for key, each in sorted(remote_ids.items())]
     if rows:
-        connection.execute(upsert(creation_match).on_conflict_do_nothing(), rows)
+        connection.execute(insert(creation_match).on_conflict_do_nothing(), rows)
 
 
 def stored_managers(
@@ -182,7 +182,7 @@ def _insert(
         }
         for row in rows.values()
     ]
-    statement = upsert(creation).on_conflict_do_nothing().returning(creation.c.id)
+    statement = insert(creation).on_conflict_do_nothing().returning(creation.c.id)
     return set(connection.scalars(statement, values))
 
 
@@ -197,10 +197,7 @@ def _save_bodies(connection: Connection, drop_id: int, rows: Mapping[int, NewRow
         .values(drop_id=drop_id, line=bind("at"), verified=null()),
         lines,
     )
-    statement = upsert(creation_body)
-    connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=["creation_id"], set_={"body": statement.excluded.body}
-        ),
-        [{"creation_id": number, "body": encode_body(row.body)} for number, row in rows.items()],
-    )
+    bodies = [
+        {"creation_id": number, "body": encode_body(row.body)} for number, row in rows.items()
+    ]
+    upsert(connection, creation_body, bodies)

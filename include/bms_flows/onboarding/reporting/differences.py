@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, Table, select
-from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.report import RowOutcome
@@ -21,6 +20,7 @@ from bms_flows.runtime.concurrently import gather_bounded
 from bms_flows.runtime.excel_csv import csv_file
 from bms_flows.runtime.settings import Language
 from bms_flows.texts import DIFFERENCE
+from bms_warehouse.database import upsert
 from bms_warehouse.tables import contact_agreement, contact_difference
 
 FILE = "differences.csv"
@@ -140,7 +140,7 @@ def save_differences(
     before = {key: _difference(row) for key, row in stored.items()}
     agreed, differences = detect_changes(known, before, current)
     now = datetime.now(UTC)
-    _upsert(
+    upsert(
         connection,
         contact_agreement,
         [
@@ -149,7 +149,7 @@ def save_differences(
             for (number, name), value in agreed.items()
         ],
     )
-    _upsert(
+    upsert(
         connection,
         contact_difference,
         [
@@ -200,16 +200,6 @@ def _stored(
 
 def _difference(row: Row[*tuple[Any, ...]]) -> ContactDifference:
     return ContactDifference(row.base, row.ours, row.theirs, row.resolved_at is not None)
-
-
-def _upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    if not rows:
-        return
-    statement = insert(table)
-    changed = {name: statement.excluded[name] for name in rows[0]}
-    connection.execute(
-        statement.on_conflict_do_update(index_elements=["id_contact", "field"], set_=changed), rows
-    )
 
 
 def _json_value(value: Any) -> Any:
