@@ -90,24 +90,22 @@ def check(
     now, limit = now or clock(connection), settings.approval_alarm_hours
     late, alone, links = {}, {}, Links.of(settings)
     for request in waiting.plans(connection, [*CREATED_BY]):
-        approvers = settings.approvers.get(REMOTES[request["resource"]].resource.inbox)
-        if approvers and {*approvers} <= {*request["excluded"]}:
-            flow = CREATED_BY[request["resource"]].dag_id
-            alone[f"{flow} drop {request['drop_id']} approver"] = {
-                "detail": f"Every approver of drop {request['drop_id']} submitted it or triggered its run.",
-                "flow": flow,
-                "dag_run_id": request["dag_run_id"],
-                "since": request["asked_at"],
-            }
-        if limit is None or now - request["asked_at"] < timedelta(hours=limit):
-            continue
         flow = CREATED_BY[request["resource"]].dag_id
-        late[f"{flow} drop {request['drop_id']} approval"] = {
-            "detail": f"{request['counts']['create']} records of drop {request['drop_id']} wait for an "
-            f"approval since {links.time(request['asked_at'])}.",
+        about = {
             "flow": flow,
             "dag_run_id": request["dag_run_id"],
             "since": request["asked_at"],
+        }
+        approvers = settings.approvers.get(REMOTES[request["resource"]].resource.inbox)
+        if approvers and {*approvers} <= {*request["excluded"]}:
+            alone[f"{flow} drop {request['drop_id']} approver"] = about | {
+                "detail": f"Every approver of drop {request['drop_id']} submitted it or triggered its run."
+            }
+        if limit is None or now - request["asked_at"] < timedelta(hours=limit):
+            continue
+        late[f"{flow} drop {request['drop_id']} approval"] = about | {
+            "detail": f"{request['counts']['create']} records of drop {request['drop_id']} wait for an "
+            f"approval since {links.time(request['asked_at'])}."
         }
     alarms.update_all(connection, ALARM, late, ANSWERED)
     alarms.update_all(connection, NO_OTHER, alone, ANSWERED)

@@ -51,18 +51,13 @@ class LoadHistory:
     """Newest day that a complete load has."""
 
 
-@dataclass(frozen=True)
-class EntityFreshness:
+@dataclass(frozen=True, kw_only=True)
+class EntityFreshness(LoadHistory):
     """Freshness of one entity of a flow; of the whole flow if it has no entities."""
 
-    id_entity: int | None
     state: State
-    complete_at: datetime | None
     due_at: datetime | None
     """Time from which the entity is late: the limit or a deadline is exceeded; None without both."""
-    dag_run_id: str
-    newest_day: date | None = None
-    """Newest day that a complete load has."""
 
 
 @dataclass(frozen=True)
@@ -139,14 +134,7 @@ def evaluate(
     state: State = "late" if late else "fresh"
     if history.latest in INCOMPLETE:
         state = history.latest
-    return EntityFreshness(
-        history.id_entity,
-        state,
-        history.complete_at,
-        due_at,
-        history.dag_run_id,
-        history.newest_day,
-    )
+    return EntityFreshness(**vars(history), state=state, due_at=due_at)
 
 
 def evaluate_all(
@@ -169,7 +157,8 @@ def evaluate_all(
         deadline = Deadline.of(flow, settings)
         entities = [evaluate(each, limit, now, deadline) for each in by_flow.get(flow.dag_id, [])]
         if not entities and limit and first_at and first_at + limit < now:
-            entities = [EntityFreshness(None, "late", None, first_at + limit, "")]
+            never = LoadHistory(flow.dag_id, None, first_at, None, None, "")
+            entities = [EntityFreshness(**vars(never), state="late", due_at=first_at + limit)]
         found[flow.dag_id] = Freshness(flow, limit, entities, now, deadline)
     return found
 
