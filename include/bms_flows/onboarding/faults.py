@@ -51,12 +51,7 @@ def with_column(column: str | None, text: str, language: Language) -> str:
 
 def fault_to_json(fault: Fault) -> dict[str, Any]:
     """Return a fault as JSON, without its line; `fault_from_json` reads it."""
-    return {
-        "code": fault.code,
-        "column": fault.column,
-        "field": fault.field,
-        "details": dict(fault.details),
-    }
+    return {name: value for name, value in vars(fault).items() if name != "line"}
 
 
 def fault_from_json(stored: Mapping[str, Any], line: int) -> Fault:

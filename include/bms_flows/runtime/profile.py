@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
 
+import msgspec
+
 
 class Share(NamedTuple):
     """Rows to which something happened, of the rows to which it could have happened."""
@@ -122,10 +124,4 @@ class StoredProfile:
         cls, stored: Mapping[str, Any], read_on: date, accepted: Mapping[str, str | None]
     ) -> "StoredProfile":
         """Return the profile that `Profile.as_dict` wrote."""
-        return cls(
-            {name: Share(*share) for name, share in stored["shares"].items()},
-            {name: Level(*level) for name, level in stored["levels"].items()},
-            {date.fromisoformat(day): rows for day, rows in stored["days"].items()},
-            read_on,
-            {name: date.fromisoformat(day) if day else None for name, day in accepted.items()},
-        )
+        return msgspec.convert({**stored, "read_on": read_on, "accepted": accepted}, cls)

@@ -305,10 +305,4 @@ def locked_rows(connection: Connection, where: Any) -> list[Entry]:
 
 
 def _entry(row: Row[*tuple[Any, ...]]) -> Entry:
-    given = dict(zip(FIELDS, row, strict=True))
-    given["state"] = State(given["state"])
-    given["evidence"] = tuple(given["evidence"])
-    given["candidates"] = tuple(given["candidates"])
-    given["dismissed"] = tuple(given["dismissed"])
-    given["alike"] = tuple(given["alike"])
-    return Entry(**given)
+    return msgspec.convert(dict(zip(FIELDS, row, strict=True)), Entry)
