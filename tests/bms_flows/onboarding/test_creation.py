@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -10,7 +11,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from bms_flows.onboarding.creation import MAX_CHUNKS, Creation, Entered, Proposal
 from bms_flows.onboarding.ledger import store, transitions
@@ -481,7 +482,18 @@ def test_only_bodies_hold_personal_data_and_are_deleted(warehouse: Engine, drop:
             assert not any(secret in row for row in kept)
     assert scalar(warehouse, "select count(*) from bms.creation_body") == 2
     now = scalar(warehouse, "select now()")
-    assert delete_bodies(warehouse, now) == 2
+    with ThreadPoolExecutor() as pool, warehouse.begin() as entering:
+        for change in (
+            "creation set state = 'ready' where id",
+            "creation_body set body = body where creation_id",
+        ):
+            entering.execute(text(f"update bms.{change} = (select min(id) from bms.creation)"))
+        deleted = pool.submit(delete_bodies, warehouse, now)
+        wait([deleted], timeout=0.3)
+    assert deleted.result() == 1
+    assert scalars(
+        warehouse, "select state from bms.creation join bms.creation_body on creation_id = id"
+    ) == ["ready"]
 
 
 async def test_a_snapshot_is_deleted_once_no_unfinished_row_needs_it(

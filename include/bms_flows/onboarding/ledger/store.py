@@ -269,9 +269,17 @@ def among(column: ColumnElement[T], values: Collection[T]) -> ColumnElement[bool
 
 
 def delete_bodies(engine: Engine, before: datetime) -> int:
-    """Delete the bodies of rows that became final before a time; return their number."""
-    final = select(creation.c.id).where(
-        creation.c.state.in_([str(state) for state in FINAL]), creation.c.changed_at < before
+    """Delete the bodies of rows that became final before a time; return their number.
+
+    A row that a drop is entering again is locked: it keeps the body that it is about to get.
+    """
+    final = (
+        select(creation.c.id)
+        .join(creation_body)
+        .where(
+            creation.c.state.in_([str(state) for state in FINAL]), creation.c.changed_at < before
+        )
+        .with_for_update(of=creation, skip_locked=True)
     )
     with engine.begin() as connection:
         return connection.execute(
