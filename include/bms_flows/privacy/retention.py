@@ -17,7 +17,7 @@ from bms_flows.runtime.storage import LOCAL, PART
 RECEIPT = "receipt.json"
 """Name of receipts, which retention never deletes: they contain no personal data."""
 ABANDONED_AFTER = timedelta(days=1)
-"""Time since the last write after which a `.part` file has no writer."""
+"""Time since the last write after which a `.part` file or an empty folder has no writer."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def retention_days(settings: FlowSettings) -> dict[str, int]:
 
 
 def sweep(data_root: UPath, days: Mapping[str, int], *, now: datetime) -> dict[str, Deleted]:
-    """Delete files that are older than the retention of their kind, and empty folders.
+    """Delete files that are older than the retention of their kind, and folders that are empty for a day.
 
     A `.part` file is an incomplete file of a killed process; delete it a day after its last write.
     """
@@ -53,16 +53,18 @@ def sweep(data_root: UPath, days: Mapping[str, int], *, now: datetime) -> dict[s
 def _sweep(folder: UPath, retention: timedelta, now: datetime) -> Deleted:
     files = size = 0
     receipts = folder.name == "reports"  # elsewhere, a user may have given a file this name
-    for path, written, length in list(_files(folder)):
+    # Each file is looked at just before its deletion: a run may write an expired report again.
+    for path, written, length in _files(folder):
         age = now - written
         if path.endswith(PART):
             old = age > ABANDONED_AFTER
         else:
             old = age > retention and not (receipts and path.endswith(f"/{RECEIPT}"))
         if old:
-            folder.fs.rm_file(path)
-            files, size = files + 1, size + length
-    _remove_empty_folders(folder)
+            with suppress(FileNotFoundError):  # an erasure was faster
+                folder.fs.rm_file(path)
+                files, size = files + 1, size + length
+    _remove_empty_folders(folder, now)
     return Deleted(files, size)
 
 
@@ -91,12 +93,14 @@ def _written(info: Mapping[str, Any]) -> datetime:
     return datetime.fromtimestamp(float(stamp), UTC)
 
 
-def _remove_empty_folders(folder: UPath) -> None:
+def _remove_empty_folders(folder: UPath, now: datetime) -> None:
     # Object stores have no real folders; a listed folder disappears with its last object.
     if folder.protocol not in LOCAL:
         return
     for below, _, _ in os.walk(folder.path, topdown=False):
-        if below != folder.path:
-            # `UPath.rmdir` is recursive: it would delete files that another process has just written.
-            with suppress(OSError):  # the folder is not empty
+        with suppress(OSError):  # the folder is not empty
+            changed = datetime.fromtimestamp(Path(below).lstat().st_mtime, UTC)
+            # A process may have made a young folder to write into it.
+            if below != folder.path and now - changed > ABANDONED_AFTER:
+                # `UPath.rmdir` is recursive: it would delete files that another process has just written.
                 Path(below).rmdir()

@@ -3,8 +3,10 @@
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 from upath import UPath
 
 from bms_flows.privacy.retention import Deleted, retention_days, sweep
@@ -29,7 +31,38 @@ def test_a_file_is_deleted_after_its_retention(tmp_path: Path, kind: str) -> Non
     swept = sweep(UPath(tmp_path), retention_days(FlowSettings()), now=NOW)
     assert swept[kind] == Deleted(files=1, bytes=5)
     assert young.exists()
+    assert old.parent.exists(), "a process may have made it to write into it"
+    sweep(UPath(tmp_path), {kind: 9999}, now=datetime.now(UTC) + timedelta(days=1.1))
     assert not old.parent.exists()
+
+
+def test_a_report_that_is_written_again_during_a_sweep_stays(tmp_path: Path) -> None:
+    folders = [tmp_path / "reports" / "employees" / name for name in ("000001", "000002")]
+    reports = [written(each / "needs_review.csv", 9999) for each in folders]
+    remove = LocalFileSystem.rm_file
+
+    def write_and_remove(files: LocalFileSystem, path: str) -> None:
+        """Write the other report, as a run on a decision does."""
+        for each in reports:
+            if each != Path(path):
+                each.write_bytes(b"decided")
+        remove(files, path)
+
+    with patch.object(LocalFileSystem, "rm_file", write_and_remove):
+        sweep(UPath(tmp_path), {"reports": 365}, now=datetime.now(UTC))
+    assert [each.read_bytes() for each in reports if each.exists()] == [b"decided"]
+
+
+def test_an_erasure_beside_a_sweep_is_no_error(tmp_path: Path) -> None:
+    old = written(tmp_path / "archive" / "employees" / "000001" / "drop.csv", 9999)
+    remove = LocalFileSystem.rm_file
+
+    def erase_and_remove(files: LocalFileSystem, path: str) -> None:
+        old.unlink()
+        remove(files, path)
+
+    with patch.object(LocalFileSystem, "rm_file", erase_and_remove):
+        assert sweep(UPath(tmp_path), {"archive": 30}, now=NOW)["archive"] == Deleted()
 
 
 @pytest.mark.parametrize("people", ["contact", "consultant", "employee", "employee_private"])
