@@ -80,9 +80,11 @@ async def sync(
             client, flow, resource, source, options, step, step_run_id, connection, staging, files
         )
         outcome = await run.stage()
-        files.close()  # the files of responses must exist before the step is complete
         with connection.begin():
             publish(connection, outcome, client.counters)
+            # The files of responses must exist before the step is complete, but none may appear once
+            # the session, and with it the lock against an erasure, has ended.
+            files.close()
     LOG.info("%s: %s", resource.name, outcome.summary)
     if outcome.findings:
         raise LoadHeld(outcome.reason)

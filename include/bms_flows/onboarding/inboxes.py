@@ -4,6 +4,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
@@ -39,7 +40,7 @@ from bms_flows.runtime import step_log, storage
 from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.notice import Links
 from bms_warehouse import database
-from bms_warehouse.locks import Busy
+from bms_warehouse.locks import Busy, LeaseLost
 
 log = logging.getLogger(__name__)
 
@@ -209,7 +210,8 @@ class Inbox:
         try:
             return archive.move_to_archive(self.folder, self._folder("archive"), drop)
         except archive.FileChanged:
-            closing.withdraw(self.flow.warehouse, drop, self._missing_reason(drop))
+            with suppress(LeaseLost):  # an erasure ended the drop, or another run has it
+                closing.withdraw(self.flow.warehouse, drop, self._missing_reason(drop))
             raise
 
     def read(self, drop: Drop) -> tuple[Sheet, UPath]:

@@ -184,6 +184,8 @@ class Onboarding:
             raise claim.Superseded(
                 f"run {drop.dag_run_id} has drop {drop_id} and writes its report"
             )
+        if drop.state == "withdrawn":
+            self.inbox.archive(drop)  # raises `FileChanged`: its file was erased during the run
         if drop.state == "not_applied" and entered["chunks"]:
             drop = claim.reopen(engine, drop_id, self.run.id)  # the task was cleared
         if drop.state == "open":  # else an earlier try closed it and was killed before it returned

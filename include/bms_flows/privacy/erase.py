@@ -8,7 +8,6 @@ contain no personal data.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import pyarrow as pa
@@ -35,7 +34,7 @@ from bms_flows.mirror.store import locked_for_erasure
 from bms_flows.onboarding.inbox import closing
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.resources.remotes import REMOTES
-from bms_flows.privacy.retention import ABANDONED_AFTER, RECEIPT
+from bms_flows.privacy.retention import RECEIPT
 from bms_flows.runtime import storage
 from bms_warehouse import database
 from bms_warehouse.tables import (
@@ -269,8 +268,7 @@ def _part_holds(path: UPath, pattern: re.Pattern[bytes]) -> bool | None:
     except FileNotFoundError:
         return False  # its writer has renamed the file
     except (OSError, pa.ArrowInvalid):
-        written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        return None if datetime.now(UTC) - written > ABANDONED_AFTER else False
+        return None
 
 
 def _holds(path: UPath, pattern: re.Pattern[bytes], size: int) -> bool:

@@ -3,8 +3,9 @@
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -12,12 +13,15 @@ from sqlalchemy import Engine, text
 from upath import UPath
 
 from bms_cli.app import main
+from bms_flows.mirror.details import Details
 from bms_flows.mirror.resource import RunOptions
 from bms_flows.mirror.resources import MIRRORED
 from bms_flows.mirror.store import locked, locked_for_erasure
 from bms_flows.onboarding.inbox import claim
 from bms_flows.privacy.erase import erase, find
 from bms_sandbox.serve import Sandbox
+from bms_warehouse import loads
+from bms_warehouse.errors import WarehouseError
 from bms_warehouse.locks import Busy, LeaseLost
 from stack.processes import until
 from tests.bms_flows.mirror.environment import Mirror
@@ -178,7 +182,7 @@ def test_an_employee_is_found_in_either_case_of_the_guid(
 def test_incomplete_files_of_a_killed_process_are_erased_too(
     warehouse: Engine, tmp_path: Path, contact: str
 ) -> None:
-    """A partly readable file, an unreadable file, and a file whose writer may still run."""
+    """A partly readable file and an unreadable one: while an erasure runs, no sync does."""
     raw = tmp_path / "raw" / "contact" / "2026-04-01" / "step-9"
     raw.mkdir(parents=True)
     with pa.CompressedOutputStream(str(tmp_path / "whole"), "zstd") as stream:
@@ -188,16 +192,33 @@ def test_incomplete_files_of_a_killed_process_are_erased_too(
     (tmp_path / "whole").unlink()
     (raw / "pages.json.zst.ab.part").write_bytes(packed[:-9])
     (raw / "broken.json.zst.cd.part").write_bytes(packed[9:])
-    (raw / "living.json.zst.ef.part").write_bytes(packed[9:])
-    old = datetime.now(UTC).timestamp() - 2 * 86_400
-    os.utime(raw / "broken.json.zst.cd.part", (old, old))
     report = tmp_path / "reports" / "contacts" / f"000001-{ENTERED}" / "created.csv.gh.part"
     report.write_text(MAIL)
     found = erase(warehouse, UPath(tmp_path), MIRRORED["contact"], contact)
     assert {"pages.json.zst.ab.part", "created.csv.gh.part"} <= {each.name for each in found.files}
     assert [each.name for each in found.unreadable] == ["broken.json.zst.cd.part"]
-    assert sorted(each.name for each in raw.iterdir()) == ["living.json.zst.ef.part"]
+    assert not [*raw.iterdir()]
     assert not report.exists()
+
+
+def test_a_sync_that_lost_its_session_during_an_erasure_stores_no_response(
+    sandbox: Sandbox, warehouse: Engine, tmp_path: Path, contact: str, mirror: Mirror
+) -> None:
+    """As on a machine that is suspended for minutes before it publishes."""
+    sandbox.edit("contacts", int(contact), city=f"{CANARY} 2")
+
+    load = Details.load
+
+    async def load_and_suspend(details: Details, *given: Any) -> None:
+        await load(details, *given)
+        await details.staging.finish()
+        session = loads.driver(details.staging.connection).info.backend_pid
+        execute(warehouse, "select pg_terminate_backend(:pid, 5000)", pid=session)
+        erase(warehouse, UPath(tmp_path), MIRRORED["contact"], contact)
+
+    with patch.object(Details, "load", load_and_suspend), pytest.raises(WarehouseError):
+        mirror.run()
+    assert CANARY not in everything(warehouse, tmp_path)
 
 
 def test_files_behind_a_symbolic_link_stay(warehouse: Engine, tmp_path: Path, contact: str) -> None:

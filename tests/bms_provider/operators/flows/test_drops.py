@@ -16,7 +16,9 @@ from unittest.mock import patch
 import openpyxl
 import pytest
 from sqlalchemy import Engine, text
+from upath import UPath
 
+from bms_flows.mirror.resources import EMPLOYEES
 from bms_flows.onboarding.inbox import archive, claim
 from bms_flows.onboarding.inbox.archive import FileChanged
 from bms_flows.onboarding.inbox.claim import Superseded
@@ -24,6 +26,7 @@ from bms_flows.onboarding.inboxes import Inbox
 from bms_flows.onboarding.onboarding import RowsWaiting
 from bms_flows.onboarding.planning.approval import NotApproved
 from bms_flows.onboarding.reporting.review import InvalidDecision
+from bms_flows.privacy.erase import erase
 from bms_flows.runtime.manifest import NoManifest, OtherVersion
 from bms_provider import flow_context
 from bms_provider.operators.flows.drops import BmsDispatchInboxOperator, chunks
@@ -251,6 +254,24 @@ def test_what_was_only_looked_at_is_worked_off_when_it_comes_again(
     carried("manual__2", path="mars.csv")
     assert drop_row(warehouse, 2).state == "applied"
     assert carried("manual__3", drop=2, line="2", decision="create")["created"] == 1
+
+
+def test_a_run_whose_original_was_erased_ends_with_an_error(
+    warehouse: Engine, dropped: str, data_root: Path
+) -> None:
+    """Its rows are worked off; its report can't be written any more."""
+    with run(path=dropped):
+        entered = enter(plan("employee"), NOBODY_ASKED)
+        assert create(entered, 0) == {"created": 1}
+        execute(warehouse, "update bms.dropped_file set expires_at = now()")
+        guid = scalar(warehouse, "select remote_id from bms.creation")
+        erase(warehouse, UPath(data_root), EMPLOYEES, guid)
+        with pytest.raises(FileChanged, match="the original of drop 1 is no longer kept"):
+            conclude(entered)
+    assert (drop_row(warehouse).state, drop_row(warehouse).reason) == (
+        "withdrawn",
+        "archive_expired",
+    )
 
 
 def stay_unchanged(warehouse: Engine, minutes: int) -> None:
