@@ -216,7 +216,7 @@ def test_a_run_that_fails(stand: Stand, figure: Figure) -> None:
     text = trouble.rings("failed")
     assert "Task check_access failed after attempt 1: MissingScope." in text
     assert f"Run: {stand.stack.url}/dags/contact_sync/runs/{run.partition(':')[0]}" in text
-    assert "/bms/runbook#failed" in text
+    assert "/bms/runbook#missingscope" in text
     stand.sandbox("POST", "/reset", None)
     assert stand.sync() == "success"
     figure(trouble.is_over())
