@@ -8,7 +8,6 @@ import pytest
 
 from bms_flows.onboarding.ledger import decisions, transitions
 from bms_flows.onboarding.ledger.entry import BootTime, Entry, InvalidTransition, NewRow, State
-from bms_flows.onboarding.resources.evidence import RecordIds
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SETTLE = timedelta(seconds=30)
@@ -157,15 +156,6 @@ def test_the_pause_between_attempts_of_an_outage_doubles(tried_for: int, pause: 
 )
 def test_a_row_without_an_outage_is_sent_at_once(given: dict[str, Any]) -> None:
     assert transitions.sendable_from(entry(**given)) is None
-
-
-@pytest.mark.parametrize(
-    "state", [State.SENDING, State.UNKNOWN, State.READY, State.REVIEW, State.GIVEN_UP]
-)
-def test_a_late_response_to_the_last_attempt_is_accepted_in_any_state(state: State) -> None:
-    late = entry(state, attempt=1, owner="another")
-    moved = transitions.confirm(late, attempt=1, record=RecordIds("g", 7, True)).entry
-    assert (moved.state, moved.remote_id, moved.owner) == (State.CREATED, "g", None)
 
 
 def test_a_withdrawn_attempt_does_not_count() -> None:
