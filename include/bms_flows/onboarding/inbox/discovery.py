@@ -24,12 +24,14 @@ from bms_flows.onboarding.reading.sheet import Limits
 from bms_flows.runtime import storage
 
 TEMPORARY: Final = re.compile(
-    r".*(\.part|\.partial|\.tmp|\.crdownload|\.opdownload|\.filepart|~)|[0-9a-f]{8}", re.DOTALL
+    r".*(\.part|\.partial|\.tmp|\.crdownload|\.opdownload|\.filepart|\.sb-[0-9a-f]{8}-\w{6}|~)|[0-9a-f]{8}",
+    re.DOTALL,
 )
-"""Names of unfinished files, in lower case; Excel saves as eight digits and then renames the file."""
+"""Names of unfinished files, in lower case; Excel saves as eight digits, or on a Mac with `.sb-`, and then renames the file."""
 IGNORED_STARTS = ("~$", ".", "_")
 """Excel's lock files, hidden files, and what we put there ourselves: templates and _LISEZMOI.txt."""
-
+IGNORED_ENDS = (".xlk", ":zone.identifier")
+"""Excel's backups, and where Windows downloaded a file from, as a copy by WSL shows it."""
 IGNORED_NAMES = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r"})
 """What file managers of Windows and macOS put into a shared folder, in lower case."""
 LOCK_FILES = ("~${name}", ".~lock.{name}#")
@@ -96,7 +98,8 @@ def _on_a_disk(name: str) -> bool:
 def ignored(name: str) -> bool:
     """Return whether the name is that of a temporary, hidden or generated file."""
     low = name.casefold()
-    return low.startswith(IGNORED_STARTS) or is_temporary(name) or low in IGNORED_NAMES
+    known = low.startswith(IGNORED_STARTS) or low.endswith(IGNORED_ENDS) or low in IGNORED_NAMES
+    return known or is_temporary(name)
 
 
 def is_temporary(name: str) -> bool:

@@ -53,6 +53,9 @@ def names(inbox: UPath) -> tuple[str, ...]:
         "desktop.ini",
         "Cedd4100",
         "a.csv.partial",
+        "Sauvegarde de liste.xlk",
+        "liste.xlsx.sb-1a2b3c4d-AbCdEf",
+        "liste.xlsx:Zone.Identifier",
         "a.csv~",
     ],
 )
