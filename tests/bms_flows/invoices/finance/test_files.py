@@ -78,7 +78,7 @@ def read(file: Path) -> list[list[str]]:
         ),
         (
             "FR",
-            "Rapport Balance âgée Articles ouverts Chiffre d'affaires Avoirs et annulations Numéros manquants Passage Passage, factures",
+            "Rapport Balance âgée Postes non soldés Chiffre d'affaires Avoirs et annulations Numéros manquants Passage Passage, factures",
             ["Entité", "N° client", "Client", "Devise", "Non échu", "1 à 30 jours"],
             "dd/mm/yyyy",
         ),
@@ -289,5 +289,5 @@ def test_libreoffice_opens_the_workbook(write: Write, tmp_path: Path) -> None:
     headings, *rows = shown["Balance âgée"]
     assert headings[-1] == "Reste dû"
     assert [Decimal(row[-1].replace(",", ".")) for row in rows] == [Decimal("120.1"), 12]
-    assert EVIL in {row[2] for row in shown["Articles ouverts"]}
+    assert EVIL in {row[2] for row in shown["Postes non soldés"]}
     assert not [cell for rows in shown.values() for row in rows for cell in row if "Err:" in cell]
