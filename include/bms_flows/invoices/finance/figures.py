@@ -88,7 +88,8 @@ def _spread(
     parts = frame[keys].copy()
     for value in values:
         parts[value] = frame[amount].where(frame[column] == value, Decimal(0))
-    return parts.groupby(keys, dropna=False, as_index=False).agg(_sum)
+    # With `as_index=False`, pandas 2 returns the keys of an empty frame twice.
+    return parts.groupby(keys, dropna=False)[[*values]].agg(_sum).reset_index()
 
 
 def _sum(amounts: pd.Series) -> Decimal:
