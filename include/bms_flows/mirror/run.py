@@ -44,10 +44,6 @@ LOG = logging.getLogger(__name__)
 StoredRows = Mapping[Key, MirrorRow]
 
 
-class TooManyRemovals(LoadHeld):
-    """More rows are missing than the settings allow; none was marked: an operator must accept them."""
-
-
 async def sync(
     client: Client,
     flow: FlowContext,
@@ -58,8 +54,9 @@ async def sync(
 ) -> dict[str, Any]:
     """Synchronise the mirror of `resource` and return a manifest without personal data.
 
-    The caller has entered `client`. Raises `TooManyRemovals` after the other changes are committed,
-    `LoadHeld` if the whole run is held for review, `Busy` if another run writes to the mirror, and errors of the client and the warehouse.
+    The caller has entered `client`. Raises `LoadHeld` if the whole run is held for review, or
+    only its removals (the other changes are committed), `Busy` if another run writes to the mirror, and errors
+    of the client and the warehouse.
     """
     with (
         flow.warehouse.connect() as connection,
@@ -86,10 +83,8 @@ async def sync(
             # the session, and with it the lock against an erasure, has ended.
             files.close()
     LOG.info("%s: %s", resource.name, outcome.summary)
-    if outcome.findings:
+    if outcome.findings or outcome.state == "suspect":
         raise LoadHeld(outcome.reason)
-    if outcome.state == "suspect":
-        raise TooManyRemovals(outcome.reason)
     return outcome.manifest
 
 

@@ -9,7 +9,7 @@ from bms.endpoints import BY_OPERATION
 from bms.records import Employee
 from bms_flows.mirror.resource import RunOptions
 from bms_flows.mirror.resources import mirrored, source
-from bms_flows.mirror.run import TooManyRemovals
+from bms_flows.runtime.checks import LoadHeld
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.resources import CONSULTANT, EMPLOYEE
 from tests.bms_flows.mirror.environment import KINDS, Mirror
@@ -42,7 +42,7 @@ def test_many_missing_rows_are_removed_only_once_an_operator_accepts(mirror: Mir
     mirror.run("listed")
     for key in range(501, 512):
         mirror.sandbox.delete("consultants", key)
-    with pytest.raises(TooManyRemovals):
+    with pytest.raises(LoadHeld):
         mirror.run("listed")
     assert not mirror.rows("bms.consultant", "deleted")
     assert mirror.run("listed", asked=RunOptions(accept_gone=True))["missing"] == 11

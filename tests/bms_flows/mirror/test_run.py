@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bms_flows.mirror.resource import RunOptions
-from bms_flows.mirror.run import TooManyRemovals
 from bms_flows.monitoring.freshness import read_freshness
+from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.environment import NEVER, Mirror
@@ -126,7 +126,7 @@ def test_many_missing_rows_need_confirmation(sandbox: Sandbox, mirror: Mirror) -
     for number in range(1001, 1021):
         sandbox.delete("contacts", number)
     sandbox.edit("contacts", 1030, city="Nantes")
-    with pytest.raises(TooManyRemovals, match="accept_gone") as asks:
+    with pytest.raises(LoadHeld, match="accept_gone") as asks:
         mirror.run()
     assert not asks.value.retriable
     assert mirror.requests("read_contact") <= 3  # details of the missing rows are not read

@@ -9,7 +9,7 @@ from bms.client import Client
 from bms.responses import FindRows, Page
 from bms_flows.mirror.resource import MirrorSource, RunOptions
 from bms_flows.mirror.resources import CONTACTS, source
-from bms_flows.mirror.run import TooManyRemovals
+from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.settings import FlowSettings
 from tests.bms_flows.mirror.environment import KINDS, NEVER, Mirror
 from tests.support.sql import fetch
@@ -43,7 +43,7 @@ def test_rows_known_to_be_missing_from_lists_need_no_second_confirmation(
     mirror.run()
     stood = mirror.rows("bms.contact_version")
     archived.update(range(1001, 1016))
-    with pytest.raises(TooManyRemovals):
+    with pytest.raises(LoadHeld):
         mirror.run()
     assert mirror.run(asked=RunOptions(accept_gone=True))["missing"] == 0
     written = mirror.places()
@@ -78,7 +78,7 @@ def test_many_missing_details_need_confirmation(mirror: Mirror, archived: set[in
     mirror.run(asked=RunOptions(accept_gone=True))
     for number in range(1001, 1016):
         mirror.sandbox.delete("contacts", number)
-    with pytest.raises(TooManyRemovals):
+    with pytest.raises(LoadHeld):
         mirror.run(asked=RunOptions(full=True))
     assert not mirror.rows("bms.contact", "_removal_reason = 'missing'")
 

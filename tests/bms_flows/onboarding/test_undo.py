@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from bms_flows.mirror.run import TooManyRemovals
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.planning.managers import reports_first
 from bms_flows.onboarding.planning.rules import Reading
 from bms_flows.onboarding.planning.views import mirror_view
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reporting.report import RowOutcome
+from bms_flows.runtime.checks import LoadHeld
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import drops
 from bms_warehouse.tables.mirror import MIRROR_TABLES
@@ -70,7 +70,7 @@ def test_the_sheet_lists_what_the_drop_created_and_a_re_drop_starts_clean(
         sandbox.delete("employees", row["remote_id"])
     strict = replace(mirror.settings, mirror_gone_rows=0, mirror_gone_percent=0)
     mirror.settings = strict
-    with pytest.raises(TooManyRemovals):
+    with pytest.raises(LoadHeld):
         mirror.run("employee", id_entity=1)
     claim.open_undo_sheet(warehouse, first.drop_id, "marie")
     mirror.run("employee", id_entity=1)  # they are no losses
