@@ -9,14 +9,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 import pytest
 
 from bms_sandbox.serve import Sandbox
 from proofs import flows
 from proofs.flows import AGAIN, Creation
-from tests.bms_flows.onboarding.onboarding import Run, onboard, others_working
+from tests.bms_flows.onboarding.onboarding import Run, let_clock_run, onboard, others_working
 
 FAULTS: dict[str, dict[str, float]] = {
     "none": {},
@@ -99,7 +98,7 @@ def play(cell: Cell, sandbox: Sandbox, enter: Enter, keys: Counter[str], **diale
     sandbox.reset()
     if dialect:
         sandbox.set_dialect(**dialect)
-    sandbox.set_clock(datetime.now(UTC), frozen=False)  # lags end by the service's own clock
+    let_clock_run(sandbox)
     sandbox.reset_counts()
     first = enter()
     if cell.fault != "none":

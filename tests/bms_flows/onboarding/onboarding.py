@@ -6,7 +6,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,15 @@ QUICK = OnboardingSettings(
     create_timeout_s=0.4,
     lease_s=0.3,
 )
+
+
+def let_clock_run(sandbox: Sandbox) -> None:
+    """Let the service's clock run, from now but another second than 0.
+
+    Lags end by this clock. A single record of a second 0 looks like one of a service that writes minutes:
+    what the lists then prove comes a minute later.
+    """
+    sandbox.set_clock(datetime.now(UTC).replace(second=1), frozen=False)
 
 
 @contextmanager

@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from bms_sandbox.serve import Sandbox
 from stack.processes import until
 from tests.bms_flows.onboarding.conftest import Drop
 from tests.bms_flows.onboarding.crm import TWO, people
-from tests.bms_flows.onboarding.onboarding import Run, creation_of, onboard
+from tests.bms_flows.onboarding.onboarding import Run, creation_of, let_clock_run, onboard
 from tests.support.patience import LONG_S
 from tests.support.sql import fetch
 
@@ -66,7 +65,7 @@ def test_a_file_is_created_in_the_crm_once(resource: str, sandbox: Sandbox, drop
 def test_a_response_without_a_readable_id_is_settled_by_the_list(
     sandbox: Sandbox, drop: Drop
 ) -> None:
-    sandbox.set_clock(datetime.now(UTC), frozen=False)
+    let_clock_run(sandbox)
     sandbox.set_dialect(created_id="empty")
     outcomes = run(drop(TWO["contact"], "contact"), create_timeout_s=3)  # settles after that time
     assert ended(outcomes) == {"adopted": 2}
@@ -203,7 +202,7 @@ def test_a_lost_reply_of_a_service_that_rewrites_addresses_and_times_makes_one_r
     sandbox: Sandbox, drop: Drop
 ) -> None:
     """The address is stored in lower case, and times are shown in another zone without saying so."""
-    sandbox.set_clock(datetime.now(UTC), frozen=False)
+    let_clock_run(sandbox)
     sandbox.set_dialect(
         stored_forms=["create_contact.email=lower"],
         shown_forms=["list_contacts.created_on=naive:UTC"],
@@ -222,7 +221,7 @@ def test_a_lost_reply_of_a_service_that_replaces_addresses_makes_one_record(
     sandbox: Sandbox, drop: Drop
 ) -> None:
     """Only the name shows whose record is new."""
-    sandbox.set_clock(datetime.now(UTC), frozen=False)
+    let_clock_run(sandbox)
     sandbox.set_dialect(stored_forms=["create_contact.email=cut:9"])
     sandbox.set_fault("commit_then_lose_reply", "create_contact", count=1)
     this = drop(people("contact", "Girard;Alice;alice@depot.example;;;"), "contact")
@@ -236,7 +235,7 @@ def test_a_lost_reply_of_a_service_that_replaces_addresses_makes_one_record(
 def test_the_record_of_a_namesake_in_the_same_file_is_no_candidate(
     sandbox: Sandbox, drop: Drop
 ) -> None:
-    sandbox.set_clock(datetime.now(UTC), frozen=False)
+    let_clock_run(sandbox)
     sandbox.set_fault("commit_then_lose_reply", "create_contact", count=1)
     sandbox.set_fault("reset_before_read", "create_contact", count=1)
     two = people("contact", "Girard;Alice;a@depot.example;;;", "Girard;Alice;b@depot.example;;;")

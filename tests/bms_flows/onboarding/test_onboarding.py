@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 from sqlalchemy import Engine
@@ -20,7 +19,7 @@ from bms_warehouse.locks import Busy
 from proofs.simulation.service import person
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.crm import HEADS, people
-from tests.bms_flows.onboarding.onboarding import Run, onboard, others_working
+from tests.bms_flows.onboarding.onboarding import Run, let_clock_run, onboard, others_working
 from tests.support.sql import scalars
 
 PEOPLE = csv(
@@ -366,7 +365,7 @@ FAULTS = {
 def test_every_fault_of_a_create_ends_with_one_record_each(
     fault: str, sandbox: Sandbox, drop: Drop
 ) -> None:
-    sandbox.set_clock(datetime.now(UTC), frozen=False)  # lags end by the service's own clock
+    let_clock_run(sandbox)
     through(drop(csv("900009;Premier;Anne;2026-05-01;")))  # shows the offset of `created_on`
     sandbox.set_fault(fault, "create_employee", count=2, seconds=0.25, retry_after=0)
     with others_working(sandbox, "employees"):
@@ -416,7 +415,7 @@ FORMS_OF_NUMBERS = {"without_zeros": "4217", "zeros:8": "00004217", "padded": "0
 def test_a_lost_reply_of_a_service_that_stores_numbers_otherwise_makes_one_record(
     form: str, sandbox: Sandbox, drop: Drop
 ) -> None:
-    sandbox.set_clock(datetime.now(UTC), frozen=False)
+    let_clock_run(sandbox)
     sandbox.set_dialect(stored_forms=[f"create_employee.payroll_number={form}"])
     sandbox.set_fault("commit_then_lose_reply", "create_employee")
     this = drop(csv("004217;Lefèvre;Aurélie;2026-05-01;"))

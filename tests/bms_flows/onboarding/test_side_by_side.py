@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.crm import people
-from tests.bms_flows.onboarding.onboarding import Run, creation_of
+from tests.bms_flows.onboarding.onboarding import Run, creation_of, let_clock_run
 from tests.support.sql import fetch
 
 ONE_PERSON = {
@@ -106,7 +106,7 @@ def test_a_record_not_listed_yet_is_not_created_again(
     resource: str, sandbox: Sandbox, drop: Drop, warehouse: Engine
 ) -> None:
     """Created and without a receipt yet: neither the lists nor a match lead to it."""
-    sandbox.set_clock(datetime.now(UTC), frozen=False)
+    let_clock_run(sandbox)
     sandbox.set_fault("list_lag", f"create_{resource}", seconds=0.3)
 
     async def main() -> None:
