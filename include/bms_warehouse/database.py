@@ -51,8 +51,8 @@ def connect(uri: str, **options: object) -> Engine:
 
     Sessions use UTC, UTF-8, standard strings, "read committed" and commits that survive a crash,
     whatever the settings of role, database and environment. Errors are `WarehouseError` and contain
-    no row data; a connection pooler is refused with `PoolerFound`, a database that does not store
-    UTF-8 with `EncodingUnsupported`.
+    no row data; a connection pooler is refused with `PoolerFound`, a server before version 14 with
+    `ServerTooOld`, a database that does not store UTF-8 with `EncodingUnsupported`.
     """
     url, mark = make_url(uri).set(drivername="postgresql+psycopg"), secrets.token_hex(8)
     given = url.query.get("options", ())
@@ -121,7 +121,10 @@ def now(engine: Engine) -> datetime:
 def upsert(
     connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], **computed: Any
 ) -> None:
-    """Insert rows with equal columns; a row whose key exists gets their values, or the `computed` ones."""
+    """Insert rows of the same columns, or update the rows that have their primary keys.
+
+    A column in `computed` is updated to its expression there, not to the new value.
+    """
     if not rows:
         return
     statement, key = insert(table), table.primary_key.columns.keys()

@@ -53,9 +53,8 @@ def compare(finding: ContractFinding, stored: StoredFinding | None) -> FindingCh
 def latest(connection: Connection) -> dict[str, StoredFinding]:
     """Return the latest row of each finding by name."""
     rows = select(contract.c.finding, contract.c.since, contract.c.value, contract.c.summary)
-    found = connection.execute(
-        rows.order_by(contract.c.since)
-    )  # a later row replaces an earlier one
+    found = connection.execute(rows.order_by(contract.c.since))
+    # A later row replaces an earlier one.
     return {name: StoredFinding(*rest) for name, *rest in found}
 
 

@@ -102,8 +102,10 @@ class ListDiff:
             flags = self._flags(key)
             own = getattr(record, "deleted", None)
             removed = deleted if own is None else own  # the row's own field precedes its list
-            if removed != (key in self._deleted):
-                self._deleted ^= {key}
+            if removed:
+                self._deleted.add(key)
+            else:
+                self._deleted.discard(key)
             digest = digest_of(line, extra, _list_digest(flags, removed, constants))
             # Lists are read more than once; repeated rows have been compared already.
             if self._digests.get(key) != digest:

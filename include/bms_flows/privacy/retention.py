@@ -43,7 +43,7 @@ def retention_days(settings: FlowSettings) -> dict[str, int]:
 
 
 def sweep(data_root: UPath, days: Mapping[str, int], *, now: datetime) -> dict[str, Deleted]:
-    """Delete files that are older than the retention of their kind, and folders that are empty for a day.
+    """Delete files that are older than the retention of their kind, and folders that have been empty for a day.
 
     A `.part` file is an incomplete file of a killed process; delete it a day after its last write.
     """

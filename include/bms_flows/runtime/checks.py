@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from math import sqrt
-from typing import Final, Literal
+from typing import Final, Literal, final
 
 from bms_flows.runtime.probability import is_improbable
 from bms_flows.runtime.profile import Level, Part, Profile, Share, StoredProfile
@@ -118,8 +118,9 @@ MEASURES: Final[Mapping[str, Measure]] = {
 """Measures by name; a measure of a field is named `field.measure`."""
 
 
+@final  # alarms know it by its name
 class LoadHeld(RuntimeError):
-    """A load, or some of its days, are held for review; the other days are published."""
+    """A load is held for review, or some of its days or only its removals; the rest is published."""
 
     retriable = False
 
