@@ -50,8 +50,10 @@ LONGEST: Final = 18
 EPOCH: Final = date(1970, 1, 1)
 
 Numbers = np.ndarray[Any, np.dtype[np.void]]
-"""Numbers of a series: `number`, the position of its `period`, and its days since 1970."""
-NUMBER: Final = np.dtype([("number", "i8"), ("period", "i4"), ("dated", "i4"), ("listed", "i4")])
+"""Numbers of a series: `number`, its digits, the position of its `period`, and its days since 1970."""
+NUMBER: Final = np.dtype(
+    [("number", "i8"), ("digits", "i4"), ("period", "i4"), ("dated", "i4"), ("listed", "i4")]
+)
 
 
 class Hole(NamedTuple):
@@ -69,7 +71,7 @@ class Series:
     layout: Layout
     prefix: Sequence[str]
     width: int
-    """Digits that numbers are padded to; 1 if they are not padded."""
+    """Minimum digits of numbers; 1 if they are not padded."""
     periods: Sequence[Sequence[str]]
     """Date parts of the periods."""
     numbers: Numbers
@@ -136,10 +138,10 @@ class Series:
                 yield former[np.argmax(former["dated"])], run[0], start
 
     def _hole(self, before: Any, after: Any, first: int) -> Hole:
-        """Return the hole of the numbers from `first` to the one before `after`."""
-        periods = self.periods[after["period"]]
+        """Return the hole of the numbers from `first` to the one before `after`, padded like these."""
+        periods, width = self.periods[after["period"]], min(before["digits"], after["digits"])
         references = [
-            self.layout.join(periods, self.prefix, f"{number:0{self.width}}")
+            self.layout.join(periods, self.prefix, f"{number:0{width}}")
             for number in range(first, int(after["number"]))
         ]
         return Hole(references, *sorted((_day(before["listed"]), _day(after["listed"]))))
@@ -187,10 +189,11 @@ def _series(layout: Layout, groups: Sequence[pa.Array], invoices: pa.Table) -> I
         padded = pc.any(pc.starts_with(written, "0")).as_py()
         numbers = np.empty(len(rows), NUMBER)
         numbers["number"] = written.cast(pa.int64())
+        numbers["digits"] = digits = pc.utf8_length(written)
         numbers["period"] = period.indices.take(rows)
         for name in ("dated", "listed"):
             numbers[name] = days[name].take(rows).cast(pa.int32())
-        width = pc.min(pc.utf8_length(written)).as_py() if padded else 1
+        width = pc.min(digits).as_py() if padded else 1
         yield Series(layout, prefix.split("\0") if len(groups) > 1 else (), width, named, numbers)
 
 

@@ -113,6 +113,17 @@ def test_the_first_numbers_of_a_year_are_missing() -> None:
     assert missing(judged(left)) == {"F26-001", "F26-002"}
 
 
+def test_a_missing_number_is_padded_like_the_numbers_around_it() -> None:
+    """Another software pads to six digits; only the right number is removed when it arrives."""
+    references = [
+        *(f"FA-{n:04}" for n in range(9990, 10_020)),
+        *(f"FB-{n:04}" for n in range(1, 30)),
+    ]
+    references += [f"FB-{n:06}" for n in range(30, 60)]
+    lost = {"FA-9995", "FA-9999", "FA-10005", "FB-0020", "FB-000040"}
+    assert missing(judged(daily([each for each in references if each not in lost]))) == lost
+
+
 def test_what_is_known_elsewhere_or_not_read_is_no_hole() -> None:
     invoices = daily([f"{n}" for n in range(100, 200) if n not in (150, 160)])
     assert missing(judged(invoices)) == {"150", "160"}
