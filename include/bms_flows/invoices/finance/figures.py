@@ -115,7 +115,10 @@ def _lacking(connection: Connection, moment: Moment) -> Iterator[tuple[Any, ...]
 _NUMBERED = text("""
 select id_entity, array_agg(reference_number), array_agg(coalesce(invoice_date, _day)), array_agg(_day), array(
     select cast(each as date) from generate_series(min(_day), max(_day), interval '1 day') as each
-    where not exists (select from bms.client_invoice_day d where d.id_entity = i.id_entity and d.day = cast(each as date))
+    except select cast(generate_series(cast(split_part(days, '/', 1) as date), cast(split_part(days, '/', 2) as date), interval '1 day') as date)
+    from bms.step_run r, jsonb_array_elements_text(details->'windows') as days
+    where flow = 'invoice_extraction' and step = 'extract' and state = 'complete' and r.id_entity = i.id_entity
+        and cast(details->>'seen_at' as timestamptz) < :until
     order by 1
 )
 from bms.client_invoice i
