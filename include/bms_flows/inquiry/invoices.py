@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
 
@@ -11,8 +11,8 @@ from bms.records.declaration import public_fields
 from bms_flows.inquiry import stored
 from bms_flows.inquiry.answer import Answer, Event, Inquiry
 from bms_flows.invoices.day_state import day_states
-from bms_flows.invoices.lookback import unread_windows
-from bms_flows.runtime.windows import DAY, local_date
+from bms_flows.invoices.lookback import join_windows, unread_windows
+from bms_flows.runtime.windows import DAY, Window, local_date
 from bms_flows.texts import section_of
 
 MOST = 5
@@ -234,21 +234,28 @@ def _neighbours(
 
 
 def _days_read(asked: Inquiry) -> Iterator[str]:
-    """Yield by entity which days were read."""
+    """Yield by entity which days were read, and which are held."""
     rows = asked.query(
         """
-        select id_entity, array_agg(day order by day) as days, max(read_at) as read_at
-        from bms.client_invoice_day group by 1 order by 1
+        select id_entity, coalesce(array_agg(day order by day) filter (where read_at is not null), '{}') as days,
+            coalesce(array_agg(day order by day) filter (where held), '{}') as held, max(read_at) as read_at
+        from bms.client_invoice_day full join bms.client_invoice_finding using (id_entity, day) group by 1 order by 1
         """,
     )
     today = local_date(asked.now, asked.settings.time_zone)
     for row in rows:
-        days: Sequence[date] = row["days"]
-        gaps = unread_windows(days, max(today, days[-1] + DAY))
-        unread = f"; never read: {', '.join(map(str, gaps[:5]))}" if gaps else ""
-        yield (
-            f"Entity {row['id_entity']}: {len(days)} days from {days[0]} to {days[-1]} were read, "
-            f"the latest at {asked.links.time(row['read_at'])}{unread}."
-        )
+        days, held = row["days"], join_windows((Window(day, day) for day in row["held"]), gap=0)
+        if days:
+            gaps = unread_windows([*days, *row["held"]], max(today, days[-1] + DAY))
+            unread = f"; never read: {', '.join(map(str, gaps[:5]))}" if gaps else ""
+            yield (
+                f"Entity {row['id_entity']}: {len(days)} days from {days[0]} to {days[-1]} were read, "
+                f"the latest at {asked.links.time(row['read_at'])}{unread}."
+            )
+        if held:
+            yield (
+                f"Entity {row['id_entity']}: {', '.join(map(str, held[:5]))} {'are' if len(row['held']) > 1 else 'is'} held for "
+                "review: new invoices of held days appear when an operator accepts them (accept_suspect)."
+            )
     if not rows:
         yield "No day of any entity was ever read: run invoice_extraction."

@@ -209,6 +209,20 @@ def test_an_invoice_that_is_not_there_gets_an_answer(
     assert "next" in out
 
 
+def test_an_invoice_of_a_held_day_is_not_said_to_be_unread(company: Company, why: Why) -> None:
+    day = date(2026, 3, 2)
+    company.service.rows = [invoice(1, day, total_vat=7)]
+    assert company.held(day)
+    text = f"Entity 1: {day}/{day} is held for review"
+    assert text in why("invoice", "F1")[1], "the warehouse has published nothing yet"
+    company.read(day - timedelta(days=2), day - timedelta(days=1))
+    company.service.rows += [invoice(2, day + timedelta(days=2))]
+    company.read(day + timedelta(days=2))
+    out = why("invoice", "F1")[1]
+    assert text in out
+    assert f"never read: {day + timedelta(days=1)}/{day + timedelta(days=1)}, " in out
+
+
 def test_an_empty_warehouse_says_so(why: Why) -> None:
     code, out = why("invoice", "4711")
     assert code == 3
