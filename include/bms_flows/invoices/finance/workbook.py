@@ -47,11 +47,14 @@ def workbook(
 
 def csv(table: pd.DataFrame, language: Language, zone: ZoneInfo) -> bytes:
     """Return a table as a CSV file that Excel opens, with exact amounts."""
-    shown = (
-        [f"{_local(each, zone):%Y-%m-%d %H:%M}" if isinstance(each, datetime) else each for each in line]
-        for line in lines(table, language)
-    )  # fmt: skip
-    return csv_file(next(shown), shown)
+
+    def shown(value: Any) -> Any:
+        if isinstance(value, bool):
+            return REPORT["yes" if value else "no"][language]
+        return f"{_local(value, zone):%Y-%m-%d %H:%M}" if isinstance(value, datetime) else value
+
+    written = ([*map(shown, line)] for line in lines(table, language))
+    return csv_file(next(written), written)
 
 
 def lines(table: pd.DataFrame, language: Language) -> Iterable[list[Any]]:

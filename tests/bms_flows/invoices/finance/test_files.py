@@ -129,6 +129,11 @@ def test_csv_files_have_the_exact_amounts_of_the_tables(write: Write) -> None:
     assert "'=HYPERLINK" in (folder / "open_items.csv").read_text("utf-8-sig")
 
 
+def test_a_csv_file_says_whether_an_invoice_was_sent_in_its_language(write: Write) -> None:
+    sent = [row[8] for row in read(write("FR") / "open_items.csv")]
+    assert sent == ["Envoyée", "oui", "oui", "oui"]
+
+
 def test_the_views_have_the_figures_of_the_report(write: Write, company: Company) -> None:
     folder = write("EN")
     with company.warehouse.connect() as connection:
