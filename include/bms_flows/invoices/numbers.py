@@ -33,8 +33,9 @@ MOST_INVOICES: Final = 50_000
 def check_numbers(
     connection: Connection, unit: Unit, *, step_run_id: int, at: datetime, today: date
 ) -> list[dict[str, Any]]:
-    """Store the numbers that the series of a published load lack, and remove those that arrived.
+    """Store the numbers that the series of a published load lack, and remove those that it does not lack any more.
 
+    A number that arrived is not missing, nor is one after the last number, once a mistyped number is corrected.
     Runs in the caller's transaction, after its days were marked as read. Returns the counts of each series.
     """
     span = unit.span
@@ -45,12 +46,9 @@ def check_numbers(
     )
     invoices = _invoices(connection, unit.id_entity, days)
     series = learn_series(invoices)
-    stored = {
-        row.reference_number: row.accepted_by
-        for row in connection.execute(
-            select(missing_number).where(missing_number.c.id_entity == unit.id_entity)
-        )
-    }
+    of_entity = missing_number.c.id_entity == unit.id_entity
+    rows = connection.execute(select(missing_number).where(of_entity)).all()
+    stored = {row.reference_number: row.accepted_by for row in rows}
     lacking = {each for one in series for hole in one.gaps[0] for each in hole.references}
     known = _known(connection, unit.id_entity, lacking | stored.keys())
     unread = _unread(connection, unit.id_entity, invoices)
@@ -68,9 +66,13 @@ def check_numbers(
         )
     ]
     _store(connection, unit.id_entity, reports, step_run_id, at)
-    arrived = missing_number.c.reference_number.in_(known & stored.keys())
+    over = known & stored.keys()
+    for each in series if recent else ():
+        over |= each.after_last(
+            row.reference_number for row in rows if row.series == each.name and row.day <= days.end
+        )
     connection.execute(
-        delete(missing_number).where(missing_number.c.id_entity == unit.id_entity, arrived)
+        delete(missing_number).where(of_entity, missing_number.c.reference_number.in_(over))
     )
     return [
         {
@@ -86,7 +88,7 @@ def check_numbers(
 
 
 def _invoices(connection: Connection, id_entity: int, days: Window) -> pa.Table:
-    """Return `reference`, `dated` and `listed` of the latest invoices of `days`.
+    """Return `reference`, `dated` and `listed` of the latest invoices of `days` that the service returns.
 
     PostgreSQL sends the references of a day as one value: a row each takes a hundred times as long.
     """
@@ -94,7 +96,7 @@ def _invoices(connection: Connection, id_entity: int, days: Window) -> pa.Table:
         select _day, dated, cast(json_agg(reference_number) as text) from (
             select _day, coalesce(invoice_date, _day) as dated, reference_number from {client_invoice}
             where id_entity = :id_entity and _day between :start and :end
-                and length(reference_number) <= {LONGEST}
+                and length(reference_number) <= {LONGEST} and _missing_since is null
             order by _day desc limit {MOST_INVOICES}
         ) latest group by _day, dated order by _day desc
     """)  # noqa: S608 - our own names

@@ -100,6 +100,19 @@ class Series:
             return [numbers[first]]
         return runs
 
+    def after_last(self, references: Iterable[str]) -> set[str]:
+        """Return the references of this series whose numbers come after the last of their period."""
+        every = [*references]
+        last = {
+            "\0".join(self.periods[period]): int(run["number"][-1])
+            for run in self.runs
+            for period in {*run["period"].tolist()}
+        }
+        groups = digit_groups(pa.array(every, pa.string()), self.layout.texts)
+        periods, _, written = self.layout.split(groups)
+        parts = zip(every, periods.to_pylist(), written.to_pylist(), strict=True)
+        return {each for each, period, number in parts if int(number or 0) > last.get(period, 0)}
+
     @cached_property
     def gaps(self) -> tuple[list[Hole], int, int]:
         """The holes, the jumps to other numbers, and the breaks of the order; no holes if too many."""

@@ -100,6 +100,26 @@ def test_an_accepted_hole_opens_no_alarm_again(
         assert [*connection.execute(stored).one()] == ["Ada", "number never given"]
 
 
+@pytest.mark.parametrize("corrected", ["changed", "deleted and entered again"])
+def test_a_mistyped_number_that_is_corrected_leaves_no_hole(
+    company: Company, first: date, corrected: str
+) -> None:
+    """FA-00184 instead of FA-00120: all numbers between seemed to be missing."""
+    today_, rows = today() - DAY, company.service.rows
+    rows.append(invoice(900, today_, reference_number="FA-00184"))
+    company.read(first, today_)
+    assert len(missing(company.warehouse)) == 65
+    if corrected == "changed":
+        rows[-1]["reference_number"] = "FA-00120"
+    else:
+        rows[-1] = invoice(901, today_, reference_number="FA-00120")
+    company.read(today_ - DAY, today_)
+    assert missing(company.warehouse) == {"FA-00100"}
+    company.read(first, first + 10 * DAY)
+    company.read(first, today_)
+    assert missing(company.warehouse) == {"FA-00100"}
+
+
 def test_an_invoice_in_quarantine_is_no_hole(company: Company) -> None:
     first = today() - COUNT * DAY
     company.service.rows = [

@@ -124,6 +124,27 @@ def test_a_missing_number_is_padded_like_the_numbers_around_it() -> None:
     assert missing(judged(daily([each for each in references if each not in lost]))) == lost
 
 
+@pytest.mark.parametrize(
+    ("references", "after", "not_after"),
+    [
+        (["FA-0998", "FA-1000"], ["FA-1001", "FA-012000"], ["FA-0999", "FA-1", "other", "FB-2000"]),
+        (["F24-7", "F25-12", "F26-3"], ["F24-8", "F26-4", "F27-1"], ["F25-11", "F26-2"]),
+    ],
+)
+def test_only_numbers_after_the_last_of_their_period_are_no_holes(
+    references: list[str], after: list[str], not_after: list[str]
+) -> None:
+    usual = [f"{'FA-0' if 'FA' in references[0] else 'F25-'}{n}" for n in range(100, 130)]
+    dated = {"F24": date(2024, 5, 5), "F26": date(2026, 5, 5)}
+    invoices = [
+        NumberedInvoice(each, day, day)
+        for each in [*usual, *references]
+        for day in [dated.get(each[:3], date(2025, 5, 5))]
+    ]
+    (series,) = learn_series(pa.Table.from_pylist([each._asdict() for each in invoices]))
+    assert series.after_last([*after, *not_after]) == {*after}
+
+
 def test_what_is_known_elsewhere_or_not_read_is_no_hole() -> None:
     invoices = daily([f"{n}" for n in range(100, 200) if n not in (150, 160)])
     assert missing(judged(invoices)) == {"150", "160"}
