@@ -24,7 +24,8 @@ EVENTS = """
         and v.id_invoice = p.id_invoice and v._version = p._version + 1
     cross join lateral (values
         ('paid', v.total_due = 0 and p.total_due <> 0 and v.canceled is not true),
-        ('partly paid', v.total_due <> 0 and v.total_due <> p.total_due),
+        ('partly paid', v.total_due <> 0 and v.total_incl_vat = p.total_incl_vat and abs(v.total_due) < abs(p.total_due)),
+        ('changed', v.total_incl_vat <> p.total_incl_vat or abs(v.total_due) > abs(p.total_due)),
         ('sent', v.sent and p.sent is not true),
         ('canceled', v.canceled and p.canceled is not true),
         ('missing', v._missing_since is not null and p._missing_since is null),

@@ -73,8 +73,8 @@ def issue(sandbox: Sandbox, **given: Any) -> dict[str, Any]:
 def test_the_history_lists_the_events_of_each_invoice(
     sandbox: Sandbox, history_of: Callable[[], list[list[str]]]
 ) -> None:
-    paid, partly, sent, canceled, deleted, formula, edited, _ = (
-        issue(sandbox, reference_number=f"F-{number}") for number in range(8)
+    paid, partly, sent, canceled, deleted, formula, edited, raised, refunded, _ = (
+        issue(sandbox, reference_number=f"F-{number}") for number in range(10)
     )
     assert history_of() == [], "new invoices have no history"
     sandbox.pay(1, paid["id_invoice"])
@@ -85,6 +85,8 @@ def test_the_history_lists_the_events_of_each_invoice(
     sandbox.pay(1, formula["id_invoice"])
     sandbox.edit_invoice(1, formula["id_invoice"], reference_number=FORMULA)
     sandbox.edit_invoice(1, edited["id_invoice"], reference_number="F-6b")
+    sandbox.edit_invoice(1, raised["id_invoice"], total_excl_vat="110")
+    sandbox.edit_invoice(1, refunded["id_invoice"], payments=[["2026-03-04T10:00:00Z", "-40"]])
     rows = history_of()
     (moment,) = {row[0] for row in rows}
     assert re.fullmatch(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d", moment)
@@ -95,7 +97,8 @@ def test_the_history_lists_the_events_of_each_invoice(
         what: str, row: dict[str, Any], before: str, due: str, reference: str = ""
     ) -> list[str]:
         number = reference or row["reference_number"]
-        return [what, "1", str(row["id_invoice"]), number, "EUR", "120", before, due]
+        total = "130" if row is raised else "120"
+        return [what, "1", str(row["id_invoice"]), number, "EUR", total, before, due]
 
     assert [*found.values()] == [
         line("paid", paid, "120", "0"),
@@ -104,6 +107,8 @@ def test_the_history_lists_the_events_of_each_invoice(
         line("canceled", canceled, "120", "0"),
         line("missing", deleted, "120", "120"),
         line("paid", formula, "120", "0", excel_csv.escape(FORMULA)),
+        line("changed", raised, "120", "130"),
+        line("changed", refunded, "120", "160"),
     ]
     again = {name: deleted[name] for name in ("id_invoice", "reference_number")}
     issue(sandbox, **again)
