@@ -195,17 +195,12 @@ def test_an_integer_has_at_most_the_digits_of_a_column() -> None:
     assert rows.mistyped == {"id_client": 1}
 
 
-@pytest.mark.parametrize("guid", ["", "a\0", "x" * 201])
-def test_a_guid_that_no_index_holds_is_a_bad_type(guid: str) -> None:
+@pytest.mark.parametrize("guid", ["", "a\0", "x" * 201, 1], ids=["empty", "nul", "long", "number"])
+def test_a_guid_that_no_index_holds_is_a_bad_type(guid: object) -> None:
     reader = RecordReader(BY_NAME["list_employees"], EmployeeItem)
     [rejected] = reader.rows(json.dumps([{"guid_employee": guid}]).encode()).rejected
-    assert (rejected.key, rejected.code) == (None, "bad_type")
-
-
-def test_a_numeric_guid_is_not_converted() -> None:
-    reader = RecordReader(BY_NAME["list_employees"], EmployeeItem)
-    [rejected] = reader.rows(b'[{"guid_employee": 1}]').rejected
-    assert (rejected.field, rejected.code) == ("guid_employee", "bad_type")
+    found = (rejected.key, rejected.field, rejected.code)
+    assert found == (None, "guid_employee", "bad_type")
 
 
 def test_mistyped_fields_are_counted_by_name(invoices: RecordReader[ClientInvoice]) -> None:
@@ -334,19 +329,10 @@ def test_every_shape_of_a_created_id(body: bytes) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
-        b"null",
-        b"true",
-        b"12.5",
-        b'"x"',
-        b'""',
-        b"[12]",
-        b"{}",
-        b'{"id": null}',
-        b'{"id": true}',
-        b'{"id": 0}',
-        b'"0"',
+        *(b"", b"null", b"true", b"12.5", b'"x"', b'""', b"[12]", b"{}", b'{"id": null}', b'"0"'),
+        *(b'{"id": true}', b'{"id": 0}', b'"' + b"9" * 5_000 + b'"'),
     ],
+    ids=lambda body: repr(body)[:20],
 )
 def test_any_other_body_has_no_id(body: bytes) -> None:
     with pytest.raises(MalformedResponse):

@@ -364,57 +364,48 @@ def test_the_reason_of_a_damaged_workbook_is_in_the_language_of_the_text() -> No
     assert fault.reason("EN") == "The workbook can't be read: damaged content."
 
 
-def test_the_sheet_with_known_headers_is_read() -> None:
+def added(*rows: Sequence[Any], at: int = 1, state: str = "visible") -> Arrange:
+    """Add a sheet of these rows."""
+
     def arrange(made: Any) -> None:
-        made.create_sheet("Consignes", 0).append(["Lisez-moi"])
+        sheet = made.create_sheet("Lyon", at)
+        sheet.sheet_state = state
+        for row in rows:
+            sheet.append(row)
 
-    assert [r.values for r in opened([["Nom"], ["A"]], arrange).rows] == [{"last_name": "A"}]
-
-
-def test_two_sheets_with_our_headers_are_refused() -> None:
-    assert codes(opened([["Nom"], ["A"]], lambda b: b.create_sheet().append(["Nom"]))) == [
-        "several_sheets"
-    ]
+    return arrange
 
 
-@pytest.mark.parametrize("first", [True, False])
-def test_a_second_sheet_whose_header_is_below_a_title_is_refused(first: bool) -> None:
-    def arrange(made: Any) -> None:
-        other = made.create_sheet("Lyon", 0 if first else 1)
-        other.append(["Nouveaux salariés Lyon"])
-        other.append(["Matricule", "Nom", "Remarque"])
-
-    assert codes(opened([["Nom"], ["A"]], arrange)) == ["several_sheets"]
-
-
-@pytest.mark.parametrize("title", [[], ["Nr", "Pay", "Family", "Given", "From"]])
-def test_a_second_sheet_with_rows_without_known_headers_is_refused(title: list[str]) -> None:
-    def arrange(made: Any) -> None:
-        other = made.create_sheet("Lyon")
-        other.append(title)
-        other.append([2, "0043", "Martin", "Paul", date(2026, 8, 31)])
-
-    header = ["Entité", "Matricule", "Nom", "Prénom", "Date d'entrée"]
-    row = [1, "0042", "Durand", "Zoé", date(2026, 8, 31)]
-    assert codes(opened([header, row], arrange)) == ["several_sheets"]
+ONE: list[list[Any]] = [["Nom"], ["A"]]
+PARIS: list[list[Any]] = [
+    ["Entité", "Matricule", "Nom", "Prénom", "Date d'entrée"],
+    [1, "0042", "Durand", "Zoé", date(2026, 8, 31)],
+]
+LYON = [2, "0043", "Martin", "Paul", date(2026, 8, 31)]
+HELP = (["Champ", "Exemple"], ["Nom", "payroll"], ["Matricule", "numéro de paie"])
+TITLED = (["Nouveaux salariés Lyon"], ["Matricule", "Nom", "Remarque"])
+ENGLISH = ["Nr", "Pay", "Family", "Given", "From"]
 
 
-def test_a_sheet_of_explanations_is_ignored() -> None:
-    def arrange(made: Any) -> None:
-        notes = made.create_sheet("Aide")
-        for row in (["Champ", "Exemple"], ["Nom", "payroll"], ["Matricule", "numéro de paie"]):
-            notes.append(row)
-
-    assert codes(opened([["Nom"], ["A"]], arrange)) == []
-
-
-def test_a_hidden_sheet_is_not_read() -> None:
-    def arrange(made: Any) -> None:
-        hidden = made.create_sheet()
-        hidden.append(["Nom"])
-        hidden.sheet_state = "hidden"
-
-    assert [r.values for r in opened([["Nom"], ["A"]], arrange).rows] == [{"last_name": "A"}]
+@pytest.mark.parametrize(
+    ("rows", "second", "found"),
+    [
+        pytest.param(ONE, added(["Lisez-moi"], at=0), [], id="title page"),
+        pytest.param(ONE, added(*HELP), [], id="explanations"),
+        pytest.param(ONE, added(["Nom"], state="hidden"), [], id="hidden"),
+        pytest.param(ONE, added(["Nom"]), ["several_sheets"], id="our headers"),
+        pytest.param(ONE, added(*TITLED, at=0), ["several_sheets"], id="titled, first"),
+        pytest.param(ONE, added(*TITLED), ["several_sheets"], id="titled, second"),
+        pytest.param(PARIS, added([], LYON), ["several_sheets"], id="rows without a header"),
+        pytest.param(PARIS, added(ENGLISH, LYON), ["several_sheets"], id="other headers"),
+    ],
+)
+def test_a_second_sheet_is_refused_if_it_has_rows(
+    rows: list[list[Any]], second: Arrange, found: list[str]
+) -> None:
+    sheet = opened(rows, second)
+    assert codes(sheet) == found
+    assert found or [row.values for row in sheet.rows] == [{"last_name": "A"}]
 
 
 def repacked(content: bytes, part: str, change: Callable[[bytes], bytes]) -> bytes:
@@ -546,28 +537,29 @@ def test_a_damaged_workbook_is_refused(cut: int) -> None:
     assert codes(read(book([["Nom"], ["A"]])[:cut], "a.xlsx", EMPLOYEE)) == ["bad_workbook"]
 
 
+SHARED: list[list[Any]] = [["Nom"], *[["Lefèvre"]] * 100]
+"""A text counts for each of the cells that share it."""
+
+
 def test_damaged_xml_is_refused() -> None:
     content = repacked(book([["Nom"], ["A"]]), SHEET, lambda xml: xml[: len(xml) // 2])
     assert codes(read(content, "a.xlsx", EMPLOYEE)) == ["bad_workbook"]
 
 
-def test_too_many_rows_are_refused() -> None:
-    assert codes(opened([["Nom"], ["A"], ["B"]], limits=Limits(rows=1))) == ["too_big"]
-
-
-def test_an_empty_workbook_is_refused() -> None:
-    assert codes(opened([])) == ["empty_file"]
-
-
-def test_a_text_that_cells_share_counts_for_each_of_them() -> None:
-    rows = [["Nom"], *[["Lefèvre"]] * 100]
-    assert codes(opened(rows, limits=Limits(characters=700))) == ["too_big"]
-    assert "too_big" not in codes(opened(rows, limits=Limits(characters=703)))
-
-
-def test_a_long_header_is_refused() -> None:
-    """Every reason of its column would repeat it."""
-    assert codes(opened([["Nom", "a" * 201], ["A", "B"]])) == ["too_big"]
+@pytest.mark.parametrize(
+    ("rows", "limits", "found"),
+    [
+        pytest.param([["Nom"], ["A"], ["B"]], Limits(rows=1), ["too_big"], id="rows"),
+        pytest.param([], Limits(), ["empty_file"], id="nothing"),
+        pytest.param(SHARED, Limits(characters=700), ["too_big"], id="a text of many cells"),
+        pytest.param(SHARED, Limits(characters=703), [], id="a text of many cells, allowed"),
+        pytest.param([["Nom", "a" * 201], ["A", "B"]], Limits(), ["too_big"], id="long header"),
+    ],
+)
+def test_a_workbook_beyond_a_limit_is_refused(
+    rows: list[list[Any]], limits: Limits, found: list[str]
+) -> None:
+    assert codes(opened(rows, limits=limits)) == found
 
 
 def test_more_faults_than_the_limit_refuse_the_file() -> None:
