@@ -22,18 +22,6 @@ from tests.bms.fake_services import (
 )
 
 
-async def test_lists_the_invoices_of_a_range_with_exact_money(
-    client: Client, sandbox: Sandbox
-) -> None:
-    rows = await client.list_client_invoices(**DAYS)
-    rows.require_all()
-    truth = {each["id_invoice"]: each for each in sandbox.invoices(*DAYS.values())}
-    assert {r.id_invoice for r in rows} == set(truth)
-    for record in rows:
-        assert record.total_incl_vat == Decimal(truth[record.id_invoice]["total_incl_vat"])
-    assert rows.extra == {}
-
-
 @pytest.mark.parametrize(
     ("readings", "given"),
     [
@@ -63,14 +51,6 @@ async def test_reads_the_same_invoices_in_every_dialect(
     rows.require_all()
     assert {r.id_invoice for r in rows} == sandbox.invoice_ids()
     assert bool(rows.extra) == ("extra_fields" in readings)
-
-
-async def test_the_path_of_the_base_url_is_part_of_every_request(
-    sandbox: Sandbox, open_client: Open
-) -> None:
-    sandbox.set_dialect(base_path="/tenant/api")
-    client = await open_client(sandbox.settings(base_url=f"{sandbox.url}/tenant/api/"))
-    assert len(await client.list_client_invoices(**DAYS)) > 0
 
 
 async def test_access_returns_scopes_and_remaining_life(client: Client) -> None:

@@ -126,14 +126,6 @@ async def test_a_revoked_token_is_renewed_once_and_each_request_is_repeated(
     assert requested["list_client_invoices"]["200"] == 20
 
 
-async def test_a_revoked_token_does_not_lose_a_create(client: Client, sandbox: Sandbox) -> None:
-    await client.access()
-    sandbox.revoke_tokens()
-    await client.create_employee(EMPLOYEE)
-    assert sandbox.truth()["requests"]["create_employee"] == {"401": 1, "201": 1}
-    assert len(sandbox.truth()["created"]["employees"]) == 1
-
-
 @pytest.mark.parametrize("operation", ["list_employees", "create_employee"])
 async def test_tokens_that_another_task_revokes_repeatedly_lose_no_request(
     client: Client, sandbox: Sandbox, operation: str, sleeps: Sleeps

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from bms.client import Client
-from bms.endpoints import BY_NAME
 from bms.errors import AmbiguousWrite, InvalidRecords, InvalidTlsFile, NotFound
 from bms.records import ClientInvoice, ContactItem
 from bms.sync_client import SyncClient
@@ -38,11 +37,6 @@ def client(sandbox: Sandbox) -> Iterator[SyncClient]:
 
 def threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "bms-client"]
-
-
-def test_every_operation_has_a_synchronous_method(client: SyncClient) -> None:
-    for name in BY_NAME:
-        assert callable(getattr(client, "access" if name == "request_token" else name))
 
 
 def test_reads_each_resource(client: SyncClient) -> None:

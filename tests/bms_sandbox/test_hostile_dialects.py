@@ -44,18 +44,6 @@ def test_capped_pages_announce_a_total(
     assert {each["total_pages"] for each in pages} == {total_pages}
 
 
-def test_an_edit_moves_a_row_to_the_end_of_a_list_ordered_by_modification(caller: Caller) -> None:
-    caller.sandbox.set_dialect(list_order="modified_on")
-    caller.sandbox.edit("contacts", 1001, city="Lens")
-    assert page(caller, page_size=1000)["data"][-1]["id"] == 1001
-
-
-def test_names_are_stored_cut(caller: Caller) -> None:
-    caller.sandbox.set_dialect(stored_forms=["last_name=cut:10"])
-    number = caller.post(CONTACTS, NEW).json()["id"]
-    assert caller.get(f"{CONTACTS}/{number}").json()["last_name"] == "De La Tour"
-
-
 def test_by_turns_lists_lack_new_rows_while_details_have_them(caller: Caller) -> None:
     sandbox = caller.sandbox
     sandbox.set_dialect(replica_lag=60)
@@ -100,16 +88,6 @@ def test_a_parameter_without_effect(
     assert caller.get(path, **asked).body == expected
     caller.sandbox.set_dialect(ignored_parameters=["read_contact.*"])
     assert caller.get(path, **asked).body != expected
-
-
-@pytest.mark.parametrize("factor", [100, -1])
-def test_amounts_have_another_factor_or_sign(caller: Caller, factor: int) -> None:
-    amounts = ("total_excl_vat", "total_vat", "total_incl_vat", "total_due")
-    before = invoices(caller)
-    caller.sandbox.set_dialect(shown_forms=[f"list_client_invoices.total_*=times:{factor}"])
-    assert [[row[each] for each in amounts] for row in invoices(caller)] == [
-        [row[each] * factor for each in amounts] for row in before
-    ]
 
 
 def test_each_response_lacks_other_rows(caller: Caller) -> None:

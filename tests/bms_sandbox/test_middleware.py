@@ -4,7 +4,6 @@ import json
 import socket
 import struct
 import time
-from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -93,13 +92,6 @@ def test_fault_of_a_commit_waits_for_a_creation_that_succeeds(caller: Caller) ->
     assert sandbox.truth()["faults"] == {"commit_then_500": 1}
 
 
-def test_creating_twice_shows_as_a_duplicate(caller: Caller) -> None:
-    caller.sandbox.set_fault("commit_then_500", count=1)
-    assert [caller.post("/v1/CRM/contacts", CONTACT).status for _ in range(2)] == [500, 201]
-    (twice,) = caller.sandbox.truth()["duplicates"]["contacts"]
-    assert (twice["email"], len(twice["keys"])) == (CONTACT["email"], 2)
-
-
 def test_a_truncated_body_is_shorter_than_its_content_length(caller: Caller) -> None:
     caller.sandbox.set_fault("truncated_body", count=1)
     head, _, body = raw(caller.sandbox, caller.token, LIST).partition(b"\r\n\r\n")
@@ -143,35 +135,6 @@ def test_refusals_have_the_retry_after_of_the_dialect(caller: Caller, status: in
     assert 100 < wait <= 201
     assert said["absent"] is None
     assert caller.get("/v1/HR/employees", id_entity=1).status == 200
-
-
-def test_revoked_token_is_refused_until_a_new_one(caller: Caller) -> None:
-    caller.sandbox.set_fault("token_revoked", "read_contact", count=1)
-    assert [caller.get("/v1/CRM/contacts/1001").status for _ in range(2)] == [401, 401]
-    caller.login()
-    assert caller.get("/v1/CRM/contacts/1001").status == 200
-
-
-def test_commit_lag_and_list_lag_end_with_time(caller: Caller) -> None:
-    sandbox = caller.sandbox
-    sandbox.set_fault("commit_lag", "create_contact", count=1, seconds=5)
-    sandbox.set_fault("list_lag", "create_contact", count=1, seconds=5)
-    number = caller.post("/v1/CRM/contacts", CONTACT).json()["id"]
-
-    def seen() -> tuple[bool, bool]:
-        read = caller.get(f"/v1/CRM/contacts/{number}").status == 200
-        page = caller.get("/v1/CRM/contacts", filter="ALL", page_size=1000).json()["data"]
-        return read, number in [row["id"] for row in page]
-
-    assert seen() == (False, False)
-    states = []
-    for _ in range(25):
-        sandbox.advance(0.4)
-        states.append(seen())
-    assert states[0] == (False, False)
-    assert (True, False) in states
-    assert states[-1] == (True, True)
-    assert sandbox.truth()["faults"] == {"commit_lag": 1, "list_lag": 1}
 
 
 def test_with_detail_lag_a_listed_row_has_no_detail_yet(caller: Caller) -> None:
@@ -303,19 +266,6 @@ def test_new_connections_can_be_delayed_without_delaying_open_ones(caller: Calle
                 break
     assert answered < delay <= connected
     assert caller.get("/v1/CRM/contacts/1001").status == 200
-
-
-def test_requests_in_flight_are_counted(caller: Caller) -> None:
-    for latency in ever_longer(0.3):
-        caller.sandbox.set_latency(latency)
-        started = time.monotonic()
-        with ThreadPoolExecutor(6) as threads:
-            list(threads.map(caller.get, ["/v1/CRM/contacts/1001"] * 6))
-        truth = caller.sandbox.truth()
-        if truth["in_flight_max"] == 6:
-            break
-    assert truth["in_flight_max"] == 6
-    assert time.monotonic() - started >= latency
 
 
 def test_a_disconnected_client_is_not_an_error(caller: Caller) -> None:

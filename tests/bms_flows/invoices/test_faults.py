@@ -81,13 +81,3 @@ def test_a_lasting_fault_is_red_and_publishes_nothing(
     assert sandbox.truth()["faults"][kind] > 0
     assert scalar(warehouse, "select count(*) from bms.client_invoice") == 0
     assert scalars(warehouse, "select state from bms.step_run") == ["failed"]
-
-
-@pytest.mark.parametrize("kind", ["429", "503", "reset_after_read", "truncated_body"])
-def test_a_fault_of_the_token_operation_passes_too(
-    sandbox: Sandbox, extract: Extract, kind: str
-) -> None:
-    sandbox.revoke_tokens()
-    sandbox.set_fault(kind, operation="token", count=2, **READING[kind])
-    assert extract(*DAYS)["inserted"] > 0
-    assert sandbox.truth()["faults"][kind] == 2

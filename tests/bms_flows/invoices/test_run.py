@@ -2,14 +2,11 @@
 
 from datetime import date
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from sqlalchemy import Engine, select, text
 
-from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries.records import run_summary
 from bms_warehouse.tables import client_invoice, client_invoice_version, quarantine, step_run
@@ -46,16 +43,6 @@ def test_the_table_equals_the_service(
         assert stored[key]["invoice_date"].isoformat() == row["invoice_date"][:10]
         assert stored[key]["client_name"] == row["client_name"]
         assert stored[key]["sent"] == row["sent"]
-
-
-def test_the_same_days_again_change_nothing(
-    warehouse: Engine, sandbox: Sandbox, extract: Extract
-) -> None:
-    extract(*MARCH)
-    before = table_hash(warehouse)
-    again = extract(*MARCH)
-    assert counts(again) == {"rows_read": len(truth(sandbox)), "unchanged": len(truth(sandbox))}
-    assert table_hash(warehouse) == before
 
 
 def test_another_language_changes_nothing_and_keeps_its_names(
@@ -124,36 +111,6 @@ def test_control_totals_are_exact(sandbox: Sandbox, warehouse: Engine, extract: 
             row["total_incl_vat"]
         )
     assert {c: total["total_incl_vat"] for c, total in step["totals"].items()} == expected
-
-
-def test_two_entities_are_stored_independently(
-    sandbox: Sandbox, warehouse: Engine, extract: Extract
-) -> None:
-    extract(*MARCH, id_entity=1)
-    extract(*MARCH, id_entity=2)
-    assert extract(*MARCH, id_entity=1)["missing"] == 0
-    held = fetch(
-        warehouse, "select id_entity, count(*) from bms.client_invoice group by 1 order by 1"
-    )
-    assert held == [(1, len(truth(sandbox, 1))), (2, len(truth(sandbox, 2)))]
-
-
-def test_a_refused_range_is_halved(sandbox: Sandbox, warehouse: Engine, extract: Extract) -> None:
-    extract(*MARCH)
-    before = table_hash(warehouse)
-    sandbox.set_dialect(longest_range=3)
-    again = extract(*MARCH, settings=FlowSettings(window_days=31))
-    assert counts(again).keys() == {"rows_read", "unchanged"}
-    assert table_hash(warehouse) == before
-
-
-def test_files_contain_the_responses(extract: Extract, tmp_path: Path) -> None:
-    manifest = extract(*MARCH)
-    kept = sorted(tmp_path.rglob("*.json.zst"))
-    assert len(kept) == 5
-    bodies = [pa.input_stream(str(path), compression="zstd").read() for path in kept]
-    assert sum(body.count(b'"id_invoice"') for body in bodies) == manifest["rows_read"]
-    assert not list(tmp_path.rglob("*.part"))
 
 
 def test_a_failure_publishes_nothing_and_is_recorded(

@@ -171,13 +171,6 @@ def test_a_run_without_details_keeps_the_columns_of_details(mirror: Mirror) -> N
     assert mirror.run(asked=DETAILS_LATER)["changed"] == 0
 
 
-def test_a_full_run_reads_every_detail_again(sandbox: Sandbox, mirror: Mirror) -> None:
-    sandbox.fill(contacts=20)
-    mirror.run()
-    mirror.run(asked=RunOptions(full=True))
-    assert mirror.requests("read_contact") == 20
-
-
 RESTRICTED: list[dict[str, Any]] = [
     {"filter": "ACTIVE"},
     {"filter": "ASSIGNED"},
@@ -232,17 +225,3 @@ def test_a_contact_that_is_no_longer_assigned_loses_its_flag(mirror: Mirror) -> 
     assert mirror.run()["changed"] == 1
     states = [row["_assigned"] for row in mirror.rows("bms.contact_version", "id = 1001")]
     assert states == [True, False]
-
-
-def test_an_invalid_row_is_quarantined_and_the_others_are_loaded(mirror: Mirror) -> None:
-    mirror.sandbox.fill(contacts=20)
-    mirror.sandbox.edit("contacts", 1003, city="a\0b")
-    manifest = mirror.run()
-    assert (manifest["inserted"], manifest["quarantined"]) == (19, 1)
-    with mirror.warehouse.connect() as connection:
-        aside = connection.exec_driver_sql("select * from bms.quarantine").mappings().one()
-    assert (aside["row_key"], aside["code"], aside["field"]) == ("1003", "bad_text", "city")
-    mirror.sandbox.edit("contacts", 1003, city="ab")
-    assert mirror.run()["inserted"] == 1
-    with mirror.warehouse.connect() as connection:
-        assert not connection.exec_driver_sql("select * from bms.quarantine").all()

@@ -94,13 +94,6 @@ def test_a_name_that_the_service_stores_in_ascii_is_the_same_name(
     assert made(sandbox, f"{resource}s") == 1
 
 
-def test_a_contact_of_the_crm_is_found_by_its_address(sandbox: Sandbox, drop: Drop) -> None:
-    known = inserted(sandbox, email="alice@DEPOT.example", first_name="ALICE")
-    [outcome] = run(drop(people("contact", "Girard;Alice;alice@depot.example;;;"), "contact"))
-    assert (outcome.state, outcome.guid) == ("already_there", known)
-    assert made(sandbox) == 0
-
-
 @pytest.mark.parametrize("ours", [True, False], ids=["created by us", "matched"])
 @pytest.mark.parametrize("listed", [True, False], ids=["listed as deleted", "not listed"])
 def test_a_live_record_replaces_a_deleted_match(

@@ -338,15 +338,6 @@ def test_the_same_file_again_creates_no_record(sandbox: Sandbox, drop: Drop) -> 
     assert sum(made(sandbox).values()) == 3
 
 
-def test_other_data_under_a_known_key_is_reported_by_field(drop: Drop) -> None:
-    run(drop(PEOPLE))
-    [outcome] = run(drop(csv("900001;Lefebvre;Aurélie;2026-05-01;")))
-    assert outcome.state == "needs_review"
-    assert [(d.field, d.ours, d.theirs) for d in outcome.differences] == [
-        ("last_name", "Lefebvre", "Lefèvre")
-    ]
-
-
 FAULTS = {
     "commit_then_lose_reply": "adopted",
     "commit_then_500": "adopted",

@@ -171,20 +171,6 @@ async def test_an_unexplained_count_requires_a_complete_read(order: str) -> None
     assert await crm.new(state) is None
 
 
-async def test_a_list_without_an_order_is_read_completely() -> None:
-    crm = filled(order="name")
-    state = await crm.whole()
-    assert state.newest is None
-    assert await crm.new(state) is None
-
-
-async def test_a_new_record_with_a_lower_id_requires_a_complete_read() -> None:
-    crm = filled()
-    state = await crm.whole()
-    crm.add(crm.random.choice(sorted(crm.items)) + 1)
-    assert await crm.new(state) is None
-
-
 @pytest.mark.parametrize("order", ["id", "id_desc", "name"])
 async def test_a_list_of_one_page_needs_one_request(order: str) -> None:
     crm = filled(8, order=order)
@@ -242,15 +228,6 @@ async def test_the_largest_page_size_that_the_service_gives_is_used_and_remember
     assert (await filled(100, largest=50).whole()).page_size == 50
 
 
-@pytest.mark.parametrize("rows", [8, 9, 45])
-@pytest.mark.parametrize("most", [4, 8, 10])
-async def test_a_total_of_pages_that_the_service_does_not_give_hides_no_record(
-    rows: int, most: int
-) -> None:
-    crm = filled(rows, page_size_max=most, announces="asked", largest=50)
-    assert len((await crm.whole()).rows) == rows
-
-
 @pytest.mark.parametrize("order", KNOWN_ORDERS)
 async def test_a_total_of_pages_that_is_rounded_down_hides_no_new_record(order: str) -> None:
     crm = filled(20, order=order, announces="rounded down")
@@ -261,20 +238,6 @@ async def test_a_total_of_pages_that_is_rounded_down_hides_no_new_record(order: 
     assert answer.keys() == new
 
 
-async def test_edits_of_many_records_hide_no_new_record() -> None:
-    """The list is ordered by the time of edits, and a deletion balances the count."""
-    crm = filled(100, order="modified_on_desc")
-    state = await crm.whole()
-    oldest, *others = sorted(crm.items)
-    new = crm.add()
-    del crm.items[oldest]
-    for number in others:
-        crm.edit(number)
-    answer = await crm.new(state)
-    assert answer is None or new in answer
-    assert new in (await crm.whole()).rows
-
-
 async def test_a_refusal_that_is_not_about_the_page_size_is_raised() -> None:
     async def forbidden(*_: Any, **__: Any) -> Page[Any]:
         raise Forbidden(LISTS, "forbidden", status=403)
@@ -283,15 +246,6 @@ async def test_a_refusal_that_is_not_about_the_page_size_is_raised() -> None:
         await whole(forbidden, 1000)
     with pytest.raises(Forbidden):
         await new_rows(forbidden, take, ListSnapshot({}, 100))
-
-
-@pytest.mark.parametrize("past_end", ["empty", "refused", "last_page"])
-async def test_a_list_that_shrank_by_a_page_is_read_again_completely(past_end: str) -> None:
-    crm = filled(past_end=past_end)
-    state = await crm.whole()
-    for number in sorted(crm.items)[20:]:
-        del crm.items[number]
-    assert await crm.new(state) is None
 
 
 @pytest.mark.parametrize("stale_first", [True, False])

@@ -3,7 +3,6 @@ import json
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -30,19 +29,6 @@ def test_the_invoices_of_the_days_are_written(sandbox: Sandbox, data_root: Path)
     assert manifest["rows"] == len(rows) == len(expected) > 0
     totals = {row["id_invoice"]: Decimal(row["total_incl_vat"]) for row in expected}
     assert {row["id_invoice"]: row["total_incl_vat"] for row in rows} == totals
-
-
-@pytest.mark.usefixtures("data_root")
-def test_the_last_day_is_included_if_the_service_excludes_it(
-    sandbox: Sandbox, connected: Any
-) -> None:
-    sandbox.set_dialect(end_date="exclusive")
-    connected(end_date_inclusive="false")
-    operator = BmsListClientInvoicesOperator(
-        task_id="list", id_entity=1, first_day="2026-03-02", last_day="2026-03-02", path="i.jsonl"
-    )
-    expected = sandbox.invoices(1, date(2026, 3, 2), date(2026, 3, 2))
-    assert operator.execute({})["rows"] == len(expected) > 0
 
 
 def test_the_language_changes_the_labels_of_codes(data_root: Path) -> None:

@@ -181,20 +181,6 @@ def test_a_record_created_since_is_found_despite_an_abandoned_attempt() -> None:
     assert planned(view, values(1)).rows[0].action is Action.ALREADY_THERE
 
 
-def test_a_record_of_the_service_is_compared_field_by_field() -> None:
-    record = SimpleNamespace(**values(1, start_date="2026-05-15T00:00:00", last_name="NOM1"))
-    there = PlanningView({}, {}, [known(1)], records={"g": record})
-    assert records_to_read(sheet(values(1)), EMPLOYEE, IDENTITY, there) == {"g"}
-    assert planned(there, values(1)).rows[0].action is Action.ALREADY_THERE
-
-
-def test_an_unfinished_row_of_the_same_person_under_another_number_goes_to_review() -> None:
-    view = PlanningView(
-        {}, {"other key": IDENTITY.digests(values(1, payroll_number="77")).other_digests}, []
-    )
-    assert planned(view, values(1)).rows[0].reason == "same_person_other_key"
-
-
 def test_managers_are_found_by_number_mail_and_in_the_file() -> None:
     view = PlanningView({}, {}, [known(50, business_email="boss@x.example")])
     rows = planned(

@@ -34,14 +34,6 @@ PROBES = 11
 """Creates that a task tries in the time that it waits for a service: after 1, 2, 4 ... 120 s."""
 
 
-async def test_all_valid_rows_are_created_once() -> None:
-    ledger, service = ledger_of(30), SimulatedService(lambda: "good")
-    counts = await applied(ledger, service)
-    assert counts == {State.CREATED: 30}
-    assert len(service.records) == 30
-    assert {e.remote_number for e in ledger.rows.values()} == set(range(1, 31))
-
-
 async def test_lost_replies_are_adopted_after_one_settle_time_for_all() -> None:
     loop = asyncio.get_running_loop()
     ledger, service = ledger_of(30), SimulatedService(lambda: "lost" if loop.time() < 1 else "good")
