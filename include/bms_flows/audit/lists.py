@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from bms.dates import parse_datetime
+from bms.errors import Refused
 from bms.paging import all_pages
 from bms.records import Record
 from bms.responses import Detail, Page
@@ -88,7 +89,6 @@ class ListComparison:
         If the list is too long, read only the part that `part_of` returns. Returns the rows of the
         large pages.
         """
-        size = max(2, size - size % 2)
         large, small = await self._both(size, most, part_of)
         self.comparison.compared = len(large.rows)
         if self.plan.small and _contradict(large, small):
@@ -110,10 +110,16 @@ class ListComparison:
         return large
 
     async def _both(self, size: int, most: int, part_of: PartOf) -> tuple[ListedRows, ListedRows]:
-        first = [await self._listed([(1, each)]) for each in (size, size // 2)]
-        self.plan = plan = planned(size, first, most, part_of)
+        large = max(2, size - size % 2)
+        small = large // 2
+        try:
+            first = [await self._listed([(1, each)]) for each in (large, small)]
+        except Refused:  # a service may have one page size only
+            large = small = size
+            first = [await self._listed([(1, size)])] * 2
+        self.plan = plan = planned(large, first, most, part_of)
         if plan.whole:
-            return await self._all(size), await self._all(size // 2)
+            return await self._all(large), await self._all(small)
         return await self._listed(plan.large), await self._listed(plan.small)
 
     async def _all(self, size: int) -> ListedRows:
@@ -215,7 +221,7 @@ def planned(size: int, first: Sequence[ListedRows], most: int, part_of: PartOf) 
     """Return the pages to read, given the first page of each size. Pure.
 
     In parts, pages of two sizes contain the same rows only if the service returns as many rows as
-    requested; if it truncates large pages, the plan omits the small pages.
+    requested; if it returns pages of another size, the plan omits the small pages.
     """
     large, small = first
     if large.total_pages + small.total_pages <= most:
@@ -227,7 +233,7 @@ def planned(size: int, first: Sequence[ListedRows], most: int, part_of: PartOf) 
     parts = -(-large.total_pages // length)
     part = part_of(parts)
     start, end = length * (part - 1) + 1, min(length * part, large.total_pages)
-    full = large.received == size
+    full = (large.received, small.received) == (size, size // 2)
     small_end = small.total_pages if part == parts else 2 * end
     return PagePlan(
         [(number, size) for number in range(start, end + 1)],

@@ -61,6 +61,32 @@ def test_every_part_is_compared_in_a_cycle_and_the_cycle_is_projected(auditor: A
     assert found[-1]["cycle"]["contact"]["days"] <= PARTS // 2
 
 
+@pytest.mark.parametrize(
+    ("size", "dialect"),
+    [
+        (100, {"ignored_parameters": ["page_size"]}),
+        (80, {"page_size_step": 80}),
+        (81, {"page_size_step": 81}),
+    ],
+)
+def test_a_service_with_one_page_size_is_audited(
+    auditor: Auditor, size: int, dialect: dict[str, Any]
+) -> None:
+    auditor.sandbox.fill(contacts=4 * 80, consultants=0, employees=0)
+    auditor.mirror.run("contact", page_size=100)
+    auditor.sandbox.set_dialect(**dialect)
+    auditor.execute(
+        "update bms.contact set city = '?' where id = (select max(id) from bms.contact)"
+    )
+    for _ in range(4):
+        auditor.run_in_turn(page_size=size)
+    differing = auditor.query(
+        "select distinct found || pending from bms.reconciliation"
+        " where resource = 'contact' and state <> 'reconciled'"
+    )
+    assert differing == [({"rows_differ": 1},)]
+
+
 def test_an_audit_of_a_part_reads_only_that_part_of_the_mirror(auditor: Auditor) -> None:
     loaded: list[int] = []
 
