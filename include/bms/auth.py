@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
-from bms.decoding import UNREADABLE
 from bms.errors import BmsError
+from bms.json_content import BYTE_ORDER_MARK, UNREADABLE
 from bms.scopes import granted_scopes
 
 RENEWAL_LEAD_S: Final = 60.0
@@ -57,7 +57,7 @@ def read_token(
     carry is no token.
     """
     try:
-        content = msgspec.json.decode(body.removeprefix(b"\xef\xbb\xbf"))
+        content = msgspec.json.decode(body.removeprefix(BYTE_ORDER_MARK))
     except UNREADABLE:
         return None
     value = content.get("access_token") if isinstance(content, dict) else None

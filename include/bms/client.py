@@ -18,7 +18,7 @@ from bms.counters import Counters
 from bms.created import read_created_employee, read_created_id
 from bms.decoding import RecordReader
 from bms.endpoints import BY_NAME, BY_OPERATION, ENDPOINTS, Endpoint, InvoiceLanguage
-from bms.errors import AmbiguousWrite, BmsError
+from bms.errors import AmbiguousWrite, BmsError, NotFound
 from bms.operations import list_query, path_values, with_operations
 from bms.responses import Access, FindRows, Page
 from bms.sender import Decode, Query, Sender
@@ -206,4 +206,11 @@ class Client(Operations):
 
     async def _list(self, endpoint: Endpoint, arguments: Mapping[str, Any], read: Decode[T]) -> T:
         asked = list_query(endpoint, arguments, end_inclusive=self.settings.end_date_inclusive)
-        return await self._sender.request(endpoint, read, query=asked)
+        try:
+            return await self._sender.request(endpoint, read, query=asked)
+        except NotFound:
+            # No wrong address: the token request would have failed. A later page is past the end.
+            if not self.settings.empty_list_404 or arguments.get("page_number", 1) > 1:
+                raise
+        decoded = read(endpoint.no_rows or b"")
+        return await decoded if isinstance(decoded, Awaitable) else decoded

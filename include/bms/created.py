@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
-from bms.decoding import ANY, BYTE_ORDER_MARK, UNREADABLE
 from bms.endpoints import Endpoint
 from bms.errors import MalformedResponse
 from bms.field_values import LONGEST, UUID, field_value
+from bms.json_content import UNREADABLE, json_content
 from bms.records import CreatedEmployee
 from bms.records.declaration import canonical_guid
 from bms.responses import CreatedId
@@ -25,7 +25,7 @@ def read_created_employee(endpoint: Endpoint, body: bytes) -> CreatedEmployee:
     """
     values: dict[str, Any] = {}
     with suppress(*UNREADABLE):
-        content = ANY.decode(body.removeprefix(BYTE_ORDER_MARK))
+        content = json_content(body)
         for field in _CREATED_EMPLOYEE if isinstance(content, dict) else ():
             with suppress(ValueError):
                 values[field.name], _ = field_value(content.get(field.name), field.type)
@@ -44,7 +44,7 @@ def read_created_id(endpoint: Endpoint, name: str, body: bytes) -> CreatedId:
     the member `id` or `name` of an object.
     """
     try:
-        content = ANY.decode(body.removeprefix(BYTE_ORDER_MARK))
+        content = json_content(body)
     except UNREADABLE:
         content = None
     if isinstance(content, dict):

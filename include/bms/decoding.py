@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -20,6 +20,7 @@ import msgspec
 from bms.endpoints import Endpoint
 from bms.errors import InvalidRecords, MalformedResponse
 from bms.field_values import field_value
+from bms.json_content import BYTE_ORDER_MARK, UNREADABLE, exact, json_content, without_halves
 from bms.records import Record, described
 from bms.responses import Detail, FindRows, Page, RejectedRow, Rows
 
@@ -30,56 +31,33 @@ Extra = dict[int, dict[str, Any]]
 
 MAX_LEARNED: Final = 64
 """Field names to learn; bounds the decoder's types if a service invents names in each row."""
-BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""Exceptions of decoding for bytes that are no JSON, no text, or nested too deeply."""
-MOST_DIGITS: Final = 1_000
-"""Digits of a number before or behind its point; PostgreSQL's JSON refuses 1E200000."""
 MAX_DEPTH: Final = 64
 """Levels of lists and objects in an undescribed field; code that stores it is recursive."""
 
 UNLEARNABLE: Final = re.compile(r'["\\\x00-\x1f]')
 """Characters that a decoder's field names must not contain."""
-SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
-ESCAPE: Final = re.compile(
-    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a character in two halves
-    rb"|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
-    re.DOTALL,
-)
 
 
 class Envelope(msgspec.Struct, Generic[D]):
     """Paged list envelope of the interface; ignores other members."""
 
     total_pages: int
-    data: D
+    data: D | None = None
 
 
-def exact(digits: str) -> Decimal | str:
-    """Return the exact value of a JSON number, its text if it has more than `MOST_DIGITS`."""
-    try:
-        value = Decimal(digits)
-    except InvalidOperation:
-        return digits
-    return value if max(len(digits), abs(value.adjusted())) <= MOST_DIGITS else digits
-
-
-def without_halves(body: bytes) -> bytes:
-    """Return a body with U+FFFD in place of each half of a surrogate pair.
-
-    A service that cuts texts at a maximum length may cut an emoji in half. JSON permits the escape
-    of a half, but no text can hold it.
-    """
-    if b"\\u" not in body or SURROGATE.search(body) is None:
-        return body
-    return ESCAPE.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], body)
-
-
-RAW: Final = msgspec.json.Decoder(msgspec.Raw)
-RAW_ARRAY: Final = msgspec.json.Decoder(list[msgspec.Raw])
-RAW_ENVELOPE: Final = msgspec.json.Decoder(Envelope[list[msgspec.Raw]], strict=False)
+RAW: Final = msgspec.json.Decoder(msgspec.Raw).decode
+RAW_ARRAY: Final = msgspec.json.Decoder(list[msgspec.Raw] | None).decode
+RAW_ENVELOPE: Final = msgspec.json.Decoder(Envelope[list[msgspec.Raw]], strict=False).decode
 """Reads a total of `\"3\"` or `3.0`, too."""
-ANY: Final = msgspec.json.Decoder(float_hook=exact)
+
+
+def _reason(error: Exception, body: bytes) -> str:
+    """Return why a body or row can't be decoded, without its content."""
+    if body[:99].lstrip().startswith(b"<"):
+        return "HTML or XML, perhaps a page of a proxy"
+    if isinstance(error, msgspec.DecodeError):
+        return str(error)
+    return "nested too deeply" if isinstance(error, RecursionError) else "no UTF-8"
 
 
 def nested(value: Any, levels: int) -> bool:
@@ -117,7 +95,7 @@ class RecordReader(Generic[R]):
 
     def rows(self, body: bytes) -> Rows[R]:
         """Decode an array (employees, invoices), or raise `MalformedResponse`."""
-        body, _, read = self._decoded(body, self._array, RAW_ARRAY, list)
+        body, _, read = self._decoded(body, self._array, RAW_ARRAY, lambda rows: rows or [])
         return Rows(endpoint=self._endpoint, body=body, **vars(read))
 
     def page(self, body: bytes, *, number: int, size: int, find: FindRows | None = None) -> Page[R]:
@@ -128,12 +106,13 @@ class RecordReader(Generic[R]):
         new: Mapping[int, bytes] | None = None
         if find is None:
             body, envelope, read = self._decoded(
-                body, self._envelope, RAW_ENVELOPE, lambda envelope: envelope.data
+                body, self._envelope, RAW_ENVELOPE, partial(self._data, number)
             )
         else:
             body = without_halves(body)
             envelope = self._outline(RAW_ENVELOPE, body)
-            read, new = self._unless_found(envelope.data, *find(envelope.data))
+            raws = self._data(number, envelope)
+            read, new = self._unless_found(raws, *find(raws))
         return Page(
             endpoint=self._endpoint,
             body=body,
@@ -143,6 +122,12 @@ class RecordReader(Generic[R]):
             new=new,
             **vars(read),
         )
+
+    def _data(self, number: int, envelope: Envelope[list[D]]) -> list[D]:
+        """Return the rows of an envelope; null and absent mean none, except before the last page."""
+        if envelope.data is None and number <= envelope.total_pages > 1:
+            raise self._malformed("no data")
+        return envelope.data or []
 
     def _unless_found(
         self, raws: Sequence[msgspec.Raw], digests: Sequence[bytes], rows: list[Any]
@@ -169,7 +154,7 @@ class RecordReader(Generic[R]):
         body, _, read = self._decoded(body, self._row, RAW, lambda row: [row])
         for row in read.rejected:
             if row.code == "not_an_object":
-                raise self._malformed()
+                raise self._malformed("no object")
             raise InvalidRecords(self._endpoint, [(row.index, row.field, row.code)])
         return Detail(
             record=read.records[0],
@@ -183,7 +168,7 @@ class RecordReader(Generic[R]):
         self,
         body: bytes,
         decoder: msgspec.json.Decoder[Any],
-        outline: msgspec.json.Decoder[Any],
+        outline: Callable[[bytes], Any],
         rows_of: Callable[[Any], list[Any]],
     ) -> tuple[bytes, Any, _Read[R]]:
         """Return the body, its content, and its rows: decoded at once, or else one by one."""
@@ -203,18 +188,17 @@ class RecordReader(Generic[R]):
         except UNREADABLE:
             return None
 
-    def _outline(self, decoder: msgspec.json.Decoder[D], body: bytes) -> D:
-        """Return the body with undecoded rows, or raise `MalformedResponse`."""
+    def _outline(self, decode: Callable[[bytes], D], body: bytes) -> D:
+        """Return a decoded body or row, or raise `MalformedResponse`."""
         try:
-            return decoder.decode(body.removeprefix(BYTE_ORDER_MARK))
-        except UNREADABLE:
-            pass
-        raise self._malformed()  # outside `except`: the original error quotes the body
+            return decode(body.removeprefix(BYTE_ORDER_MARK))
+        except UNREADABLE as error:
+            why = _reason(error, body)
+        raise self._malformed(why)  # outside `except`: the original error may quote the body
 
-    def _malformed(self) -> MalformedResponse:
-        return MalformedResponse(
-            self._endpoint, "responded 2xx with a body that does not match the interface"
-        )
+    def _malformed(self, why: str) -> MalformedResponse:
+        text = f"responded 2xx with a body that does not match the interface: {why}"
+        return MalformedResponse(self._endpoint, text)
 
     def _one_by_one(self, raws: list[msgspec.Raw]) -> _Read[R]:
         read: _Read[R] = _Read()
@@ -232,14 +216,14 @@ class RecordReader(Generic[R]):
 
     def _salvage(self, index: int, row: bytes, read: _Read[R]) -> None:
         """Decode one row field by field and add it to `read`."""
-        members = self._outline(ANY, row)
+        members = self._outline(json_content, row)
         if not isinstance(members, dict):
             read.rejected.append(
                 RejectedRow(index=index, key=None, field=None, code="not_an_object", raw=row)
             )
             return
         if nested(members, MAX_DEPTH):
-            raise self._malformed()
+            raise self._malformed("nested too deeply")
         fields = {name: members.pop(name, None) for name in self._fields}
         values: dict[str, Any] = {}
         mistyped: dict[str, Any] = {}
@@ -316,6 +300,6 @@ class RecordReader(Generic[R]):
             )
         }
         if any(nested(members, MAX_DEPTH) for members in extra.values()):
-            raise self._malformed()
+            raise self._malformed("nested too deeply")
         narrow = list[self._type]  # type: ignore[name-defined]  # a type created at run time
         return _Read(msgspec.convert(rows, narrow, from_attributes=True), extra=extra)

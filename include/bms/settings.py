@@ -64,6 +64,8 @@ class ClientSettings:
     end_date_inclusive: bool = True
     # not shown by the interface: whether 429 means that a create was not executed
     create_refused_by_429: bool = False
+    # not shown by the interface: how it answers a list without rows
+    empty_list_404: bool = False
     # the interface lists a bearer for the token operation, too, without naming it
     token_bearer_secret: str | None = field(default=None, repr=False)
     verify: bool | str = True

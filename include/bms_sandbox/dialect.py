@@ -102,8 +102,9 @@ class Dialect:
     past_end: Literal["empty", "not_found", "last_page"] = _gap(
         "empty", "a page after the last: empty data, 404, the last page again"
     )
-    no_rows: Literal["array", "no_content"] = _gap(
-        "array", "an array without items: [], or 204 without a body (employees, invoices)"
+    no_rows: Literal["array", "null", "no_content", "not_found"] = _gap(
+        "array",
+        "an array without items: [], null, 204 without a body, or 404 (employees, invoices)",
     )
     total_pages_when_empty: Literal[0, 1] = _gap(0, "total_pages of a list without items")
     total_pages_rounding: Literal["up", "down"] = _gap(

@@ -49,8 +49,10 @@ def array_reply(chunks: Iterable[bytes], dialect: Dialect) -> Reply:
         if len(written) > 1:
             written.append(b",")
         written.append(chunk)
-    if len(written) == 1 and dialect.no_rows == "no_content":
-        return Reply(204, (), ())
+    if len(written) == 1 and dialect.no_rows != "array":
+        if dialect.no_rows == "not_found":
+            raise ServiceError(404, "no_rows", "there are no rows")
+        return json_reply(b"null") if dialect.no_rows == "null" else Reply(204, (), ())
     return Reply(200, ((b"content-type", b"application/json"),), (*written, b"]"))
 
 

@@ -75,6 +75,11 @@ CONNECTION_FIELDS = {
         "Whether such a creation is sent again (not shown by the interface).",
         default=False,
     ),
+    "empty_list_404": _yes_no(
+        "A list answered 404 is empty",
+        "Whether 404 means a list without rows (not shown by the interface).",
+        default=False,
+    ),
     "token_bearer_secret": _text(
         "Bearer token for token requests",
         "Only if the service requires a bearer token for POST /v1/token.",

@@ -114,11 +114,12 @@ async def test_creates_records_with_every_shape_of_id(
     assert (await client.read_employee(employee.guid_employee)).record.last_name == "Lefèvre"
 
 
-@pytest.mark.parametrize("no_rows", ["array", "no_content"])
+@pytest.mark.parametrize("no_rows", ["array", "null", "no_content", "not_found"])
 async def test_a_list_without_rows_may_have_no_content(
-    client: Client, sandbox: Sandbox, no_rows: str
+    open_client: Open, sandbox: Sandbox, no_rows: str
 ) -> None:
     sandbox.set_dialect(no_rows=no_rows)
+    client = await open_client(sandbox.settings(empty_list_404=no_rows == "not_found"))
     day = date(2001, 1, 1)
     assert not [*await client.list_client_invoices(id_entity=1, start_date=day, end_date=day)]
     assert not [*await client.list_employees(id_entity=99, filter="ALL")]
@@ -138,6 +139,26 @@ async def test_no_content_is_an_empty_page_but_no_record(
         await client.read_contact(7)
     with pytest.raises(AmbiguousWrite):
         await client.create_contact(CONTACT)
+
+
+async def test_not_found_is_an_empty_list_by_the_settings_only(
+    open_client: Open, fake: FakeService
+) -> None:
+    async def nothing(_request: web.Request) -> web.StreamResponse:
+        return web.Response(status=404)
+
+    fake.respond = nothing
+    client = await open_client(fake.settings())
+    with pytest.raises(NotFound):
+        await client.list_contacts(filter="ALL")
+    client = await open_client(fake.settings(empty_list_404=True))
+    assert not [*await client.list_contacts(filter="ALL")]
+    assert not [*await client.list_client_invoices(**DAYS)]
+    assert await client.client_invoices(bytes, **DAYS) == b"[]"
+    with pytest.raises(NotFound):  # a page within the list, which would be lost
+        await client.list_contacts(filter="ALL", page_number=2)
+    with pytest.raises(NotFound):
+        await client.read_contact(7)
 
 
 async def test_a_part_of_a_list_is_not_taken_for_the_whole(

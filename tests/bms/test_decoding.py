@@ -242,7 +242,7 @@ def test_an_optional_amount_may_be_absent_but_not_mistyped() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        *(b"", b" ", b"null", b"12", b'"[]"', b"{}", b'{"error": "x"}', b"<html></html>", b"[] x"),
+        *(b"", b" ", b"12", b'"[]"', b"{}", b'{"error": "x"}', b"<html></html>", b"[] x"),
         *(b"[", b'[{"id_invoice": 1', b'[{"id_invoice": 1}', b'[{"id_invoice": NaN}]', b"[1,]"),
         b'[{"id_invoice": 1, "status": "\xff"}]',
     ],
@@ -257,6 +257,31 @@ def test_a_body_without_an_array_is_malformed(
     assert caught.value.__context__ is None, "the decoder's error holds pieces of the body"
 
 
+def test_null_is_a_list_without_rows(
+    invoices: RecordReader[ClientInvoice], contacts: RecordReader[ContactItem]
+) -> None:
+    assert not invoices.rows(b"null").records
+    for body in (b'{"total_pages": 0}', b'{"total_pages": 2, "data": null}'):
+        assert not contacts.page(body, number=3, size=100).records
+        assert not contacts.page(body, number=3, size=100, find=lambda _: ([], [])).records
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"\n<!DOCTYPE html>", "HTML"),
+        (b'[{"id_invoice": NaN}]', r"byte 16\)"),
+        (b'[{"id_invoice": 1, "status": "\xff"}]', "no UTF-8"),
+        (b'{"error": "x"}', "Expected `array"),
+    ],
+)
+def test_the_text_names_what_is_wrong_with_a_body(
+    invoices: RecordReader[ClientInvoice], body: bytes, reason: str
+) -> None:
+    with pytest.raises(MalformedResponse, match=reason):
+        invoices.rows(body)
+
+
 @given(st.integers(1, 400))
 def test_a_truncated_body_is_always_malformed(cut: int) -> None:
     body = array({"id_invoice": 1}, {"id_invoice": 2}, {"id_invoice": 3}).replace(b" ", b"")
@@ -267,7 +292,8 @@ def test_a_truncated_body_is_always_malformed(cut: int) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        *(b"[]", b"{}", b'{"data": []}', b'{"total_pages": 1}', b'{"total_pages": 1, "data": {}}'),
+        *(b"[]", b"{}", b"null", b'{"data": []}', b'{"total_pages": 1, "data": {}}'),
+        *(b'{"total_pages": 2}', b'{"total_pages": 2, "data": null}'),
         *(b'{"total_pages": null, "data": []}', b'{"total_pages": "one", "data": []}'),
     ],
     ids=repr,

@@ -157,6 +157,23 @@ def test_a_number_with_a_huge_exponent_is_rejected() -> None:
     assert time.thread_time() - started < 5
 
 
+def test_an_integer_that_python_does_not_convert_concerns_its_row_only() -> None:
+    digits, text = b"9" * 5_000, b'"a,' + b"9" * 5_000 + b',b"'
+    rows = [
+        MEMBER % b"1",
+        MEMBER % (b'{"a": [-%b, %b]}' % (digits, text)),
+        MEMBER.replace(b'"id_invoice": 1', b'"id_invoice": ' + digits) % b"1",
+        MEMBER.replace(b'"id_invoice": 1', b'"id_invoice": 2, "id_client": ' + digits) % b"1",
+    ]
+    reader = RecordReader(INVOICES, ClientInvoice)
+    for _ in range(2):  # the second read knows the name
+        found = reader.rows(b"[" + b",".join(rows) + b"]")
+        assert [record.id_invoice for record in found] == [1, 1, 2]
+        assert [(row.index, row.code) for row in found.rejected] == [(2, "bad_type")]
+        assert found.extra[1] == {"new": {"a": ["-" + digits.decode(), text[1:-1].decode()]}}
+        assert found.extra[2] == {"new": 1, "id_client": digits.decode()}
+
+
 async def without_end(request: web.Request) -> web.StreamResponse:
     response = web.StreamResponse()
     await response.prepare(request)

@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from bms.client import Client
-from bms.decoding import UNREADABLE
+from bms.json_content import UNREADABLE, json_content
 from bms.transport import Response
 
 
@@ -21,7 +19,7 @@ class Reply:
     def content(self) -> Any:
         """Return the body as JSON, None if it is not JSON."""
         try:
-            return msgspec.json.decode(self.body.removeprefix(b"\xef\xbb\xbf"))
+            return json_content(self.body)
         except UNREADABLE:
             return None
 

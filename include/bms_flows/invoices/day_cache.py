@@ -16,7 +16,7 @@ import pyarrow as pa
 from sqlalchemy import Connection, select
 
 from bms.dates import parse_date
-from bms.decoding import UNREADABLE
+from bms.json_content import UNREADABLE
 from bms_flows.invoices.decode import (
     OUTLINE,
     KnownDay,

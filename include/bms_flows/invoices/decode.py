@@ -15,8 +15,9 @@ import msgspec
 import pyarrow as pa
 from pyarrow import json
 
-from bms.decoding import UNREADABLE, RecordReader
+from bms.decoding import RecordReader
 from bms.endpoints import BY_NAME
+from bms.json_content import UNREADABLE
 from bms.records import ClientInvoice, described
 from bms.records.declaration import labels
 from bms.responses import Rows

@@ -8,11 +8,10 @@ import msgspec
 import pyarrow as pa
 from upath import UPath
 
-from bms.decoding import exact
+from bms.json_content import json_content
 from bms_flows.runtime.background import BackgroundWriter
 from bms_flows.runtime.storage import atomic_file
 
-_READ = msgspec.json.Decoder(float_hook=exact)
 _WRITE = msgspec.json.Encoder(decimal_format="number")
 
 
@@ -50,14 +49,14 @@ def store_responses(folder: UPath) -> Iterator[ResponseFiles]:
 def without(body: bytes, fields: frozenset[str]) -> bytes:
     """Return a response without `fields` at any depth; `null` if it is nested too deeply to parse."""
     try:
-        return _WRITE.encode(_without(_READ.decode(body.removeprefix(b"\xef\xbb\xbf")), fields))
+        return _WRITE.encode(_without(json_content(body), fields))
     except RecursionError:
         return b"null"
 
 
 def only(body: bytes, fields: frozenset[str]) -> bytes:
     """Return a response, a JSON object, reduced to `fields`."""
-    content = _READ.decode(body.removeprefix(b"\xef\xbb\xbf"))
+    content = json_content(body)
     return _WRITE.encode({name: value for name, value in content.items() if name in fields})
 
 

@@ -77,6 +77,8 @@ def remedy(error: BmsError) -> str:
         (errors.Throttled, "The service limits the request rate. Try again later."),
         (errors.Distress, "The service is failing. Try again later."),
     )
+    if error.endpoint.startswith("list_") and isinstance(error, errors.NotFound):
+        return f"If the list has no rows, set {FIELDS['empty_list_404']} to true."
     if of_token and isinstance(error, errors.MalformedResponse):
         return f"The server may not be the service. Check {host} and its path."
     if getattr(error, "reason", "") == "redirected":

@@ -26,6 +26,7 @@ NOON = 1_774_958_400.0  # 2026-03-31T12:00:00Z
         (b"Bad request", "text"),
         (b"[1]", "json"),
         (b'{"message": "no", "code": 1, "two words": 2}', "json: code, message"),
+        (b'{"message": "half of a character: \\ud83d"}', "json: message"),
         (b'{"type": "x", "title": "y", "status": 404}', "problem: status, title, type"),
     ],
 )

@@ -28,6 +28,7 @@ READINGS: list[dict[str, Any]] = [
     {"default_filter": "ALL"},
     {"nulls": "absent"},
     {"no_rows": "no_content"},
+    {"no_rows": "null"},
     {"nulls": "year_one"},
     {"extra_fields": True},
     {"date_format": "datetime"},

@@ -48,6 +48,7 @@ EVERY_FIELD = {
     "time_zone": "Europe/London",
     "end_date_inclusive": False,
     "create_refused_by_429": True,
+    "empty_list_404": True,
     "token_bearer_secret": "bearer",
     "verify": False,
     "cert": "/etc/client.pem",
