@@ -53,8 +53,9 @@ def task_failed(context: Mapping[str, Any]) -> None:
 def run_overdue(connection: Connection, context: Mapping[str, Any]) -> None:
     """Raise the alarm of a run that has not ended by its deadline; the watchdog sends it.
 
-    `connection` is Airflow's connection to the warehouse. A failed run has its own alarm. The runs
-    of a backfill have no deadline: all are queued at once and wait for each other.
+    `connection` is Airflow's connection to the warehouse. A failed run has its own alarm, also if it
+    failed while the triggerer was down. The runs of a backfill have no deadline: all are queued at once
+    and wait for each other.
     """
     run = context["dag_run"]
     if run["state"] not in ("queued", "running") or run["run_type"] == "backfill":
@@ -65,6 +66,12 @@ def run_overdue(connection: Connection, context: Mapping[str, Any]) -> None:
     warehouse = database.connect(flow_context.warehouse_uri(connection))
     try:
         with warehouse.begin() as transaction:
+            alarms.decide(transaction)
+            reported = alarms.open_alarms(transaction)
+            if any(
+                a.dag_run_id == run["dag_run_id"] and a.code not in alarms.ELAPSED for a in reported
+            ):
+                return
             alarms.raise_(
                 transaction,
                 "overdue",

@@ -127,6 +127,13 @@ def test_a_run_that_ended_is_not_overdue(warehouse: Engine, messages: Webhook, s
     assert messages.texts == []
 
 
+def test_a_late_callback_keeps_the_alarm_of_the_failed_run(warehouse: Engine) -> None:
+    """The triggerer may have been down; its context has the run's state at the deadline."""
+    callbacks.task_failed(context())
+    call("running")
+    assert [each.code for each in open_alarms(warehouse)] == ["failed"]
+
+
 def test_an_alarm_without_a_channel_is_sent_once_a_channel_exists(
     warehouse: Engine, connect: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
