@@ -221,7 +221,7 @@ from unnest(cast(:flows as text[])) as each(flow)
 _HISTORIES = text("""
 with attempt as (
     select dag_run_id, id_entity, id, state, started_at, finished_at, details, window_end,
-        not :daily or window_end >= last_day as reaches, last_day,
+        not :daily or last_day between coalesce(window_start, last_day) and window_end as reaches, last_day,
         rank() over (
             partition by dag_run_id, step, id_entity, window_start
             order by coalesce(held_by, id) desc

@@ -95,7 +95,8 @@ class StepRuns:
         self, hours: float, state: str = "complete", *, id_entity: int = 1, **given: Any
     ) -> None:
         """Insert a load of invoices up to the last whole day before it."""
-        days = {"window_start": date(2026, 3, 1), "window_end": ago(hours).date() - timedelta(1)}
+        last = ago(hours).date() - timedelta(1)
+        days = {"window_start": min(date(2026, 3, 1), last), "window_end": last}
         step = {"step": "extract", "id_entity": id_entity}
         self.step("invoice_extraction", hours, state, **(days | step | given))
 
@@ -148,6 +149,9 @@ def test_a_restricted_load_does_not_count(steps: StepRuns) -> None:
 def test_a_load_of_older_days_does_not_count(steps: StepRuns) -> None:
     steps.load(30)
     steps.load(1, window_end=date(2026, 3, 29), dag_run_id="manual__1")
+    assert steps.invoices().state == "late"
+    today = date(2026, 3, 31)
+    steps.load(0.8, window_start=today, window_end=today, dag_run_id="manual__today")
     assert steps.invoices().state == "late"
     steps.load(0.5, window_end=date(2026, 3, 30), dag_run_id="manual__2")
     assert steps.invoices().state == "fresh"
