@@ -35,8 +35,7 @@ from bms_provider.operators.flows.loads import (
         "language": policy.language_param("the code labels"),
         "lookback_days": Param(
             None,
-            type=["null", "integer"],
-            minimum=0,
+            **policy.INTEGER | {"maximum": 36_500},
             title="Days to look back",
             description="Recent days to read again. Empty: BMS_LOOKBACK_DAYS. Ignored if a first day"
             " is given, and in a backfill.",

@@ -31,7 +31,7 @@ def params(resource: ResourceDescription) -> dict[str, Param]:
     found |= {
         each.name: Param(
             None,
-            type=["null", each.kind],
+            **(policy.INTEGER if each.kind == "integer" else {"type": ["null", each.kind]}),
             title=each.title,
             description=f"{each.meaning} Other records stay unchanged. Empty: all.",
         )

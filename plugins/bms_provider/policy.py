@@ -222,10 +222,13 @@ MAX_DROP_RUNS = 500
 APPROVAL_TIMEOUT = timedelta(hours=positive_number("BMS_APPROVAL_HOURS", 72))
 """Time to answer an approval request; the plan is rejected when it expires."""
 
+INTEGER: dict[str, Any] = {"type": ["null", "integer"], "minimum": 0, "maximum": 2**63 - 1}
+"""Schema of an integer param. A larger number ends Airflow's DAG processor: its messages have 64 bits."""
+
 ENTITIES = Param(
     None,
     type=["null", "array"],
-    items={"type": "integer"},
+    items=INTEGER | {"type": "integer"},
     title="Entities",
     description="Numbers of the entities. Empty: those of the connection.",
 )
@@ -233,7 +236,9 @@ ENTITIES = Param(
 
 def date_param(title: str, description: str) -> Param:
     """Return an optional date param."""
-    return Param(None, type=["null", "string"], format="date", title=title, description=description)
+    # A year such as 0026 would request two thousand years.
+    kind: dict[str, Any] = {"type": ["null", "string"], "format": "date", "pattern": "^(19|20)"}
+    return Param(None, **kind, title=title, description=description)
 
 
 def language_param(what: str) -> Param:

@@ -1,9 +1,11 @@
 """Freshness targets, deadlines, run types, priorities and failure callbacks of the DAGs."""
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.sdk.exceptions import ParamValidationError
 
 from bms_flows.catalog import CREATED_BY, FLOWS, LOADED_BY, WITH_TARGET
 from bms_flows.onboarding.inbox import claim
@@ -37,6 +39,20 @@ def test_scheduled_dags_have_a_deadline_with_a_callback_on_the_triggerer(
         (deadline,) = dags[name].deadline
         assert deadline.callback.path == "bms_provider.policy.raise_overdue"
         assert type(deadline.callback).__name__ == "AsyncCallback"
+
+
+def test_no_param_accepts_an_integer_that_ends_the_dag_processor(dags: dict[str, Any]) -> None:
+    params = [dag.params.get_param(name) for dag in dags.values() for name in dag.params]
+    for param, value in product(params, (2**63, [2**63])):
+        with pytest.raises(ParamValidationError):
+            param.resolve(value)
+
+
+def test_a_date_with_a_mistyped_century_is_refused(dags: dict[str, Any]) -> None:
+    param = dags["invoice_extraction"].params.get_param("start_date")
+    assert param.resolve("2026-11-01") == "2026-11-01"
+    with pytest.raises(ParamValidationError):
+        param.resolve("0026-11-01")
 
 
 def test_every_task_except_the_watchdog_s_notifies_failures(dags: dict[str, Any]) -> None:

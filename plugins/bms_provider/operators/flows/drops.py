@@ -177,7 +177,7 @@ def params() -> dict[str, Param]:
         ),
         "drop": Param(
             None,
-            type=["null", "integer"],
+            **policy.INTEGER,
             title="Drop",
             description="Number of a drop to continue; its report and the board show the number.",
         ),
