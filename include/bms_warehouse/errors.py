@@ -19,10 +19,11 @@ REMEDIES = {
     "42501": "the user lacks a privilege (bms doctor names it): connect as the owner of the tables, and for bms migrate "
     "as the owner of the database",
     "53100": "free space on PostgreSQL's disk (its log names the file) and retry",
+    "55P03": "another session has locked a table, or waits to: end VACUUM FULL, ALTER TABLE or the like, or wait",
     "57014": "usually the statement_timeout of the role, the database or the address: raise it for "
     "the role of the warehouse, whose loads take minutes",
 }
-"""What to do, by SQLSTATE: read-only, privilege, disk full, canceled."""
+"""What to do, by SQLSTATE: read-only, privilege, disk full, locked, canceled."""
 
 CAUSES = (
     (r"authentication failed|role .* does not exist|no password", "check user and password"),

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from sqlalchemy import text
+
 from bms.client import Client
 from bms_flows.invoices.day_cache import DayCache
 from bms_flows.invoices.fetch import ReadResponse, WindowResponse, fetch
@@ -29,6 +31,9 @@ from bms_flows.runtime.landing import Landing, save_raw
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import Window, local_date
 from bms_warehouse.database import clock
+
+LOCKED_S = 60
+"""Seconds for which a load waits for a table that another session locks or waits to lock."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,8 @@ class Extraction:
         transform = Transform(committed, reading, read_at, cache=cache)
         with self.publication.writing.begin() as transaction:
             loader = self.publication.loader(read_at)
+            # Who waits for this transaction, as ALTER TABLE does, makes queries of `committed` wait too.
+            committed.execute(text(f"set lock_timeout = '{LOCKED_S}s'"))
             await self._load_responses(
                 self._fetch(self.unit.windows, cache.read), transform, loader
             )

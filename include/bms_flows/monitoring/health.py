@@ -22,6 +22,8 @@ from bms_warehouse.errors import WarehouseError
 
 HEALTHY, ALARM, UNKNOWN = 0, 1, 2
 UNREACHABLE = "warehouse_unreachable"
+LOCKED_S = 120
+"""Seconds after which a check that waits for a locked table ends without an answer."""
 ROOM = """
 create temporary table room on commit drop as select repeat('x', 1000) from generate_series(1, 200)
 """
@@ -128,6 +130,8 @@ def check(warehouse: Engine, settings: FlowSettings, *, notify: bool) -> tuple[d
     now = datetime.now(UTC)
     try:
         with warehouse.begin() as connection:
+            # VACUUM FULL of a table would suspend the check for hours, and cron would start more of them.
+            connection.execute(text(f"set local lock_timeout = '{LOCKED_S}s'"))
             if notify:
                 # A read-only database or a full disk must fail now, not when the first alarm is due.
                 connection.execute(text(ROOM))

@@ -1,18 +1,21 @@
 """Extraction of a unit, over real HTTP into a real PostgreSQL, compared with the sandbox's ground truth."""
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, select, text
+from sqlalchemy import Engine, event, select, text
 
+from bms_flows.invoices import run
 from bms_sandbox.serve import Sandbox
+from bms_warehouse.errors import WarehouseError
 from bms_warehouse.queries.records import run_summary
 from bms_warehouse.tables import client_invoice, client_invoice_version, quarantine, step_run
 from tests.bms_flows.conftest import Extract
 from tests.bms_flows.invoices.listed import Company, invoice, table_hash
-from tests.support.sql import fetch, scalar, scalars
+from tests.support.sql import execute, fetch, scalar, scalars
 
 MARCH = ("2026-03-01", "2026-03-31")
 COUNTS = ("rows_read", "inserted", "changed", "unchanged", "quarantined", "missing")
@@ -122,6 +125,29 @@ def test_a_failure_publishes_nothing_and_is_recorded(
     with warehouse.connect() as connection:
         assert connection.scalar(select(step_run.c.state)) == "failed"
         assert connection.scalar(text("select count(*) from bms.client_invoice")) == 0
+
+
+def test_a_load_makes_way_for_a_session_that_waits_to_lock_its_table(
+    warehouse: Engine, extract: Extract, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise its queries wait for that session, which waits for the load."""
+    monkeypatch.setattr(run, "LOCKED_S", 1)
+    waits = text("select count(*) from pg_locks where not granted")
+    with ThreadPoolExecutor() as pool, warehouse.connect() as other:
+
+        def lock_meanwhile(_c: object, _cursor: object, statement: str, *_: object) -> None:
+            if statement.startswith("create temporary table client_invoice_staging"):
+                locked.append(pool.submit(execute, warehouse, "lock table bms.client_invoice"))
+                while not other.scalar(waits):
+                    other.rollback()
+
+        locked: list[Future[None]] = []
+        event.listen(warehouse, "after_cursor_execute", lock_meanwhile)
+        with pytest.raises(WarehouseError, match="55P03"):
+            extract(*MARCH)
+        event.remove(warehouse, "after_cursor_execute", lock_meanwhile)
+        locked[0].result()
+    assert counts(extract(*MARCH))["rows_read"]
 
 
 def test_a_manifest_fits_an_xcom(extract: Extract) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, insert, make_url
+from sqlalchemy import Engine, insert, make_url, text
 
 from bms_cli.app import main
-from bms_flows.monitoring import alarms
+from bms_flows.monitoring import alarms, health
 from bms_warehouse.tables import step_run
 from tests.listeners import Webhook, webhook
 
@@ -154,6 +154,18 @@ def test_a_warehouse_that_accepts_no_writes_is_an_outage_before_an_alarm_is_due(
     assert code == 2
     assert "connect to the primary" in said["reason"]
     assert messages.titles == ["Alarm: warehouse (warehouse_unreachable)"]
+
+
+def test_a_locked_table_ends_the_check_without_an_answer(
+    command: Command, warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """VACUUM FULL takes this lock; cron would start a check every five minutes that waits for it."""
+    monkeypatch.setattr(health, "LOCKED_S", 1)
+    with warehouse.begin() as connection:
+        connection.execute(text("lock table bms.step_run"))
+        code, said = command()
+    assert code == 2
+    assert "another session has locked a table" in said["reason"]
 
 
 @pytest.mark.parametrize("disk_was_full", [False, True])
