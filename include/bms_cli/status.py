@@ -89,7 +89,8 @@ def _show(report: Mapping[str, Any], settings: FlowSettings) -> None:
         show(f"{_local(report['at'], links)}: the state is unknown: {reason}")
         return
     flows: Mapping[str, Any] = report["flows"]
-    never = [name for name, each in flows.items() if each["state"] == "never_ran"]
+    alarming = {alarm["flow"] for alarm in report["alarms"]}
+    never = [n for n, each in flows.items() if each["state"] == "never_ran" and n not in alarming]
     show_table(
         f"Health: {_counted(flows)}, {_local(report['at'], links)}",
         ("Flow", "State", "Age", "Limit", "Last complete load", "Last run"),
@@ -122,8 +123,9 @@ def _show(report: Mapping[str, Any], settings: FlowSettings) -> None:
     if never:
         show(
             f"Never ran: {', '.join(never)}. A flow that never runs raises an alarm once other flows have run"
-            " for longer than its limit. Unpause the DAGs that you use with `airflow dags unpause <DAG id>`,"
-            " and switch the target of the others off in BMS_FRESH_HOURS."
+            " for longer than its limit. If Airflow shows a run as up for retry, the log of its task names the"
+            " cause. Otherwise unpause the DAGs that you use with `airflow dags unpause <DAG id>`, and switch"
+            " the target of the others off in BMS_FRESH_HOURS."
         )
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import Engine, insert
 
 from bms_cli.app import main
 from bms_flows.catalog import WITH_TARGET
+from bms_flows.monitoring import alarms
 from bms_warehouse import migration
 from bms_warehouse.tables import step_run
 from tests.support.interpreter import last_line
@@ -77,6 +78,12 @@ def test_health_says_which_flows_never_ran_and_what_that_means(
     shown = capsys.readouterr().out
     assert shown.startswith(f"Health: 1 healthy, {len(flows) - 1} never ran, ")
     assert f"Never ran: {', '.join(flows[1:])}." in shown
+    with warehouse.begin() as connection:
+        alarms.raise_(connection, "failed", flows[1], detail="…", flow=flows[1])
+    assert main(["health", "--url", warehouse_uri]) == 1
+    shown = capsys.readouterr().out
+    assert f"Never ran: {', '.join(flows[2:])}." in shown
+    assert "up for retry" in shown
 
 
 def test_erase_reports_an_unknown_record_as_json(
