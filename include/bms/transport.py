@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Final
 
 import aiohttp
@@ -13,7 +14,14 @@ from yarl import URL
 from bms.concurrency import ConcurrencyLimiter
 from bms.counters import Counters
 from bms.endpoints import Endpoint
-from bms.errors import BmsError, ConnectionFailed, Redirected, Timeout, too_large
+from bms.errors import (
+    BmsError,
+    ConnectionFailed,
+    MalformedResponse,
+    Redirected,
+    Timeout,
+    too_large,
+)
 from bms.retry import http_date
 from bms.settings import ClientSettings
 
@@ -252,11 +260,18 @@ class Transport:
             return buffer.getvalue()
 
     def _redirected(self, endpoint: Endpoint, url: URL, response: Response) -> URL:
-        """Return the target of a redirect that may be followed, or raise `Redirected`."""
+        """Return the target of a redirect that may be followed, or raise `Redirected`.
+
+        A create answered 303 with the address of its record was executed.
+        """
         try:
             target = url.join(URL(response.headers["Location"]))
-            if endpoint.method == "GET" and target.origin() == self._origin:
-                return target
+            if target.origin() == self._origin:
+                if endpoint.method == "GET":
+                    return target
+                if response.status == HTTPStatus.SEE_OTHER and target.parent.path == url.path:
+                    text = "responded 303 with the address of the record, but without the record"
+                    raise MalformedResponse(endpoint, text, status=response.status)
         except (KeyError, ValueError):
             pass
         raise Redirected(

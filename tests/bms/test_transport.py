@@ -13,7 +13,7 @@ from bms import transport as transport_module
 from bms.concurrency import ConcurrencyLimiter
 from bms.counters import Counters
 from bms.endpoints import BY_NAME
-from bms.errors import ConnectionFailed, Redirected, Timeout
+from bms.errors import ConnectionFailed, MalformedResponse, Redirected, Timeout
 from bms.transport import MAX_REDIRECTS, Request, Transport
 from tests.bms.fake_services import TOKEN, FakeService, Serve, hang
 
@@ -215,6 +215,21 @@ async def test_a_create_follows_no_redirect(transport: Transport, fake: FakeServ
     with pytest.raises(Redirected):
         await transport.send(Request(CREATE, "/x", body=b"{}"))
     assert len(fake.requests) == 1
+
+
+async def test_a_create_redirected_to_its_record_was_executed(
+    transport: Transport, fake: FakeService
+) -> None:
+    """An ambiguous create is compared with the lists; other redirects concern all creates."""
+    for there, status, error in (
+        ("/x/7", 303, MalformedResponse),
+        ("/x/7", 302, Redirected),
+        ("/login", 303, Redirected),
+    ):
+        fake.respond = to(there, status)
+        with pytest.raises(error, match=str(status)):
+            await transport.send(Request(CREATE, "/x", body=b"{}"))
+    assert len(fake.requests) == 3
 
 
 async def test_a_redirect_loop_ends(transport: Transport, fake: FakeService) -> None:

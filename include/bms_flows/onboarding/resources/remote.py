@@ -56,7 +56,8 @@ class ScopeUnlisted(Exception):
         super().__init__(
             f"the service answers 404 for the list of {', '.join(sorted(map(str, scopes)))}, so rows can't"
             " be compared with its records and none is sent. The retry reads the list again; if the"
-            " service does not have this entity, remove it from the entities of the connection"
+            " service does not have this entity, remove it from the entities of the connection; if the"
+            " entity has no employees, set empty_list_404 of the connection"
         )
 
 
