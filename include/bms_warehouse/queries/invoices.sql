@@ -15,8 +15,15 @@ where id_entity = :id_entity and id_invoice = any(:ids) and _day is not null gro
 with e as materialized (
     select distinct id_entity from bms.client_invoice_day where id_entity <> :id_entity
 )
-select count(distinct i.id_invoice) from e
-join bms.client_invoice o on o.id_entity = e.id_entity and o.id_invoice = any(:ids)
-join bms.client_invoice i on i.id_entity = :id_entity and i.id_invoice = o.id_invoice
-    and (i.reference_number, i.id_client, i.total_incl_vat)
-        is not distinct from (o.reference_number, o.id_client, o.total_incl_vat)
+-- The offsets keep the key's index: before its first analyze, PostgreSQL would read all rows of the entities.
+select count(distinct s.id) from unnest(cast(:ids as bigint[])) s(id)
+cross join e
+cross join lateral (
+    select reference_number, id_client, total_incl_vat from bms.client_invoice
+    where id_entity = :id_entity and id_invoice = s.id offset 0
+) i
+cross join lateral (
+    select reference_number, id_client, total_incl_vat from bms.client_invoice
+    where id_entity = e.id_entity and id_invoice = s.id offset 0
+) o
+where i is not distinct from o
