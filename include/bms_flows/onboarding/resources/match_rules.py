@@ -18,7 +18,7 @@ import phonenumbers
 from bms.dates import parse_date
 from bms_flows.runtime.digests import content_digest
 
-_KEYS: Final = "5"
+_KEYS: Final = "6"
 """Version of the match keys; raise it when they change within a release."""
 
 Extractor = Callable[[Mapping[str, Any]], str | Collection[str] | None]

@@ -19,7 +19,10 @@ _NO_SIGNS: Final = frozenset(',;:/\\&*?!"#%_')
 _APOSTROPHES: Final = frozenset("`\u00b4")
 _LOOK_LATIN: Final = frozenset({"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "HANGUL"})
 """Alphabets with letters that look like Latin ones, or like nothing (the Hangul filler)."""
-_LETTERS: Final = str.maketrans({"œ": "oe", "æ": "ae", "ø": "o", "ł": "l", "đ": "d"})
+_LETTERS: Final = str.maketrans("øłđð\u0131", "olddi", "\u02bc") | str.maketrans(
+    {"œ": "oe", "æ": "ae", "þ": "th"}
+)
+"""Letters without a decomposition, dotless i and an apostrophe that counts as a letter among them."""
 _UMLAUT: Final = re.compile("[aou]e")
 _INITIAL: Final = re.compile(r"\b(\w)\.\s?(?=\w\b)")
 _FORMS: Final = """

@@ -8,6 +8,7 @@ from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.sheet import Row
 from bms_flows.onboarding.resources.consultant import consultant
 from bms_flows.onboarding.resources.contact import contact
+from bms_flows.onboarding.resources.normal_forms import loose_name
 
 
 def codes(field: str, value: object, **others: object) -> list[str]:
@@ -48,6 +49,12 @@ def codes(field: str, value: object, **others: object) -> list[str]:
 )
 def test_a_name_is_the_name_of_one_person(name: str, code: str | None) -> None:
     assert codes("last_name", name) == ([code] if code else [])
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [("YILMAZ", "Yılmaz"), ("D'ARC", "D\u02bcArc")])
+def test_a_name_typed_with_other_letters_is_alike(ours: str, theirs: str) -> None:
+    alike = {loose_name({"last_name": each, "first_name": "Zoé"}) for each in (ours, theirs)}
+    assert len(alike) == 1
 
 
 @pytest.mark.parametrize(
