@@ -49,6 +49,10 @@ _EMPTY: Final = frozenset({"NULL", "null", "(null)", "NaN", "NaT", "<NA>", "unde
 _DITTO: Final = frozenset({"idem", "id.", "ditto", '"', "''", "//", "\u201d", "\u3003"})
 """What users write for the value of the row above. A company may be called Idem, so the case counts."""
 _AS_DECIMAL: Final = re.compile(r"\+?[0-9]+[.,]0+")
+_THOUSANDS: Final = re.compile(
+    r"[0-9]{1,3}(?:[\xa0\u2009\u202f][0-9]{3})+|[0-9]{1,3}(?:\s[0-9]{3})+[.,]0+"
+)
+"""A number as Excel writes it to a CSV: no user types a no-break space into a code."""
 _ALLOWED: Final = "\n\r\t"
 _PLAIN: Final = str.maketrans(
     {
@@ -151,6 +155,8 @@ def value(cell: Cell, field: Field, evidence: Evidence) -> Value:
     if field.holds == "percent":
         text = text.removesuffix("%").rstrip()
     if field.holds in ("code", "number", "phone", "postal_code") and _AS_DECIMAL.fullmatch(text):
+        raise ReadError("not_text")
+    if field.holds == "code" and _THOUSANDS.fullmatch(text):
         raise ReadError("not_text")
     return _READERS[field.kind](text, evidence)
 

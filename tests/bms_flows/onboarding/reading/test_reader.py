@@ -62,9 +62,9 @@ def test_a_text_stays_as_it_is(header: str, cell: str) -> None:
     assert first(f"{header}\n{cell}\n") == cell
 
 
-@pytest.mark.parametrize("number", ["4217.0", "4217,00"])
-def test_a_payroll_number_with_decimals_is_refused(number: str) -> None:
-    """It matches no other row, and a program has added the decimals."""
+@pytest.mark.parametrize("number", ["4217.0", "4217,00", " 4 217,00 ", "4\u00a0217", "12\u202f345"])
+def test_a_payroll_number_with_decimals_or_thousands_is_refused(number: str) -> None:
+    """It matches no other row, and a program has added what the number doesn't have."""
     assert first(f"Matricule;Nom\n{number};Durand\n") == "not_text"
 
 
