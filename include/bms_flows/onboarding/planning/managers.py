@@ -6,21 +6,19 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from bms.dates import parse_date
 from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.ledger.entry import EXISTING, UNSENT, Entry, State
 from bms_flows.onboarding.planning.plan import Action, PlannedRow, reject
+from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import normalize
 
 T = TypeVar("T", bound=Mapping[Any, Any])
 
-NUMBER: Final = "id_manager"
-PAYROLL: Final = "manager_payroll_number"
-EMAIL: Final = "manager_email"
-WAYS: Final = (NUMBER, PAYROLL, EMAIL)
+NUMBER, PAYROLL, EMAIL = WAYS = "id_manager", "manager_payroll_number", "manager_email"
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,8 @@ class Managers:
         if not named:
             return None
         if len(named) > 1:
-            return Fault("manager_twice", line, field=named[1], details={"other": named[0]})
+            other = EMPLOYEE.by_name[named[0]].label
+            return Fault("manager_twice", line, field=named[1], details={"other": other})
         [way] = named
         if way == NUMBER:  # of any entity, thus perhaps not listed
             who = Numbered(int(values[NUMBER]))

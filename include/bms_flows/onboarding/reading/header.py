@@ -10,6 +10,7 @@ from bms_flows.onboarding.faults import Fault, ReadError
 from bms_flows.onboarding.reading.encoding import is_damaged
 from bms_flows.onboarding.reading.sheet import is_report_column
 from bms_flows.onboarding.resources.description import Field, Resource, normalize_header
+from bms_flows.onboarding.resources.normal_forms import NAMES
 from bms_flows.onboarding.resources.remotes import REMOTES
 
 ROWS: Final = 10
@@ -23,6 +24,11 @@ _SMALL_WORDS: Final = frozenset(
     {"d", "de", "des", "du", "en", "et", "l", "la", "le", "les", "of", "the"}
 )
 _MAIL: Final = frozenset({"courriel", "email", "mail", "messagerie"})
+_FULL_NAMES: Final = (
+    *({"identite"}, {"identity"}, {"full", "name"}),
+    *({"nom", "prenom"}, {"nom", "prenoms"}, {"nom", "complet"}),
+)
+"""Words of headers of columns with whole names."""
 _LIKE: Final = 0.8
 """Similarity from which two headers are the same one mistyped."""
 _LONG: Final = 4
@@ -72,7 +78,7 @@ def place_of_header(rows: Sequence[Sequence[str]], resource: Resource) -> int:
 
 def field_of(header: str, resource: Resource) -> Field | None:
     """Return the field that a header names; in two languages, each must name the same one."""
-    if found := resource.by_header.get(normalize_header(header)):
+    if found := _known(header, resource):
         return found
     named = {each.name if each else None for each in _in_each_language(header, resource)}
     return resource.by_name.get(named.pop() or "") if len(named) == 1 else None
@@ -80,6 +86,8 @@ def field_of(header: str, resource: Resource) -> Field | None:
 
 def nearest(header: str, resource: Resource) -> Sequence[Field]:
     """Return the fields whose headers are like an unknown one, the nearest first; one if it is clearly meant."""
+    if _is_full_name(header):
+        return [resource.by_name[name] for name in NAMES]
     if found := [each for each in _in_each_language(header, resource) if each]:
         return list(dict.fromkeys(found))
     plain, words = normalize_header(header), _words(header)
@@ -146,6 +154,8 @@ def header_columns(headers: Sequence[str], resource: Resource, line: int) -> Hea
             unnamed.append(place)
         elif name is None and not is_report_column(header):
             near = () if is_damaged(header) else nearest(header, resource)
+            if _is_full_name(header) and taken.issuperset(NAMES):
+                near = ()  # the names are in columns of their own, too
             if len(near) == 1 and near[0].name not in taken:
                 name = near[0].name
                 taken.add(name)
@@ -153,7 +163,8 @@ def header_columns(headers: Sequence[str], resource: Resource, line: int) -> Hea
                 faults.append(Fault("mojibake", line, header))
             elif near:
                 labels = ", ".join(each.label for each in near)
-                faults.append(Fault("unknown_column", line, header, name, {"nearest": labels}))
+                code = "full_name_column" if _is_full_name(header) else "unknown_column"
+                faults.append(Fault(code, line, header, name, {"nearest": labels}))
             else:
                 strangers.append(place)
         fields.append(name)
@@ -177,8 +188,18 @@ def repeats(row: Sequence[str], fields: Sequence[str | None], resource: Resource
 
 def _in_each_language(header: str, resource: Resource) -> list[Field | None]:
     parts = _LANGUAGES.split(header)
-    names = map(normalize_header, parts if len(parts) > 1 else ())
-    return [resource.by_header.get(name) for name in names if name]
+    named = [each for each in parts if len(parts) > 1 and normalize_header(each)]
+    return [_known(each, resource) for each in named]
+
+
+def _known(header: str, resource: Resource) -> Field | None:
+    """Return the field with a header; Identité is not Id entité."""
+    found = resource.by_header.get(normalize_header(header))
+    return None if found and _is_full_name(header) else found
+
+
+def _is_full_name(header: str) -> bool:
+    return {*_words(header)} in _FULL_NAMES
 
 
 def _is_title(row: Sequence[str], width: int) -> bool:

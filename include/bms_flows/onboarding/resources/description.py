@@ -64,9 +64,9 @@ SHARED: Final[Mapping[str, tuple[str, str]]] = {
     "postal_code": ("Code postal | CP | Zip code", "01000"),
     "city": ("Ville | Town", "Bourg-en-Bresse"),
     "country": ("Pays", "FR"),
-    "phone_number": ("Téléphone | Téléphone fixe | Phone", ""),
+    "phone_number": ("Téléphone | Téléphone fixe | Tél | Phone", ""),
     "phone_mobile_number": (
-        "Mobile | Portable | Téléphone mobile | Mobile phone",
+        "Mobile | Portable | Téléphone mobile | GSM | Mobile phone",
         "+33 6 00 00 00 01",
     ),
     "email": (

@@ -134,9 +134,13 @@ EMPLOYEE = Resource(
         sent("id_manager", "Id responsable | Id manager"),
         unsent(
             "manager_payroll_number",
-            "Matricule du responsable | Matricule responsable | Matricule manager | Matricule N+1",
+            "Matricule du responsable | Matricule responsable | Matricule manager | Matricule N+1"
+            " | Matricule du responsable hiérarchique",
         ),
-        unsent("manager_email", "E-mail du responsable | E-mail responsable | E-mail manager"),
+        unsent(
+            "manager_email",
+            "E-mail du responsable | E-mail responsable | E-mail manager | E-mail N+1",
+        ),
         sent("affiliated_company", "Société affiliée | Société de rattachement"),
         sent("is_salesperson", "Commercial | Est commercial", "non"),
         sent("is_consultant", "Consultant | Est consultant", "oui"),

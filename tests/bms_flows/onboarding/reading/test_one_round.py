@@ -209,6 +209,28 @@ def test_an_unknown_header_proposes_the_nearest(header: str, nearest: str) -> No
     assert nearest in fault.reason("EN")
 
 
+@pytest.mark.parametrize(
+    "header", ["Identité", "IDENTITE", "Nom et prénom", "Nom Prénom", "Nom complet", "Identity"]
+)
+def test_a_column_of_whole_names_is_to_be_divided(header: str) -> None:
+    found = sheet(f"Entité;{header}", "1;Durand Zoé")
+    assert [(each.code, each.column, each.field) for each in found.faults] == [
+        ("full_name_column", header, None)
+    ]
+    beside = sheet(f"Entité;Nom;Prénom;{header}", "1;Durand;Zoé;Durand Zoé")
+    assert (faults(beside), notes(beside)) == ([], [("column_left_out", 1)])
+
+
+def test_the_number_of_the_entity_is_no_name_and_a_manager_has_an_own_address() -> None:
+    found = sheet("Id entité;Nom;Email N+1", "1;A;chef@x.example")
+    assert found.faults == ()
+    assert found.rows[0].values == {
+        "id_entity": 1,
+        "last_name": "A",
+        "manager_email": "chef@x.example",
+    }
+
+
 @pytest.mark.parametrize("resource", [contact(), consultant()], ids=lambda each: each.name)
 def test_a_column_of_addresses_is_no_setting_for_mailings(resource: Resource) -> None:
     assert [each.name for each in headers.nearest("Adresse mail", resource)] == ["email"]
