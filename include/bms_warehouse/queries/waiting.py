@@ -30,7 +30,7 @@ def contact_differences(connection: Connection) -> list[RowMapping]:
 
 
 def rows_of_drop(connection: Connection, drop: int) -> list[RowMapping]:
-    """Return the unfinished rows of a drop: lines, codes and remote ids."""
+    """Return the unfinished rows of a drop, and its rows that an earlier drop left in review: lines, codes and remote ids."""
     return fetch(connection, SQL["rows_of_drop"], drop=drop)
 
 

@@ -25,10 +25,29 @@ select count(*) as fields, count(distinct id_contact) as contacts, min(since) as
 from bms.contact_difference where resolved_at is null having count(*) > 0
 
 -- name: rows_of_drop
-select line, state, reason, attempt, evidence, candidates, changed_at
-from bms.creation
-where drop_id = :drop and state in ('unknown', 'review', 'ready', 'sending')
-order by line
+with planned as (
+    select row->>'key' as key, row->>'digest' as digest, cast(row->>'line' as integer) as line
+    from (
+        select rows from bms.creation_plan
+        where drop_id = :drop and state = 'applied' order by applied_at desc limit 1
+    ) as plan, jsonb_array_elements(rows) as row
+    where row->>'action' = 'review'
+), found as (
+    select line, resource, state, reason, attempt, evidence, candidates, changed_at
+    from bms.creation
+    where drop_id = :drop and state in ('unknown', 'review', 'ready', 'sending')
+    union all
+    select planned.line, c.resource, c.state, c.reason, c.attempt, c.evidence, c.candidates, c.changed_at
+    from planned join bms.creation c using (key, digest)
+    join bms.dropped_file d on d.id = :drop and d.resource = c.resource
+    where c.drop_id <> :drop and c.state = 'review'
+)
+select line, state, reason, attempt, evidence, candidates, changed_at, (
+        select jsonb_object_agg(guid_employee, id_employee) from bms.employee
+        where resource = 'employee'
+            and guid_employee in (select jsonb_array_elements_text(candidates))
+    ) as numbers
+from found order by line
 
 -- name: quarantine
 select resource, code, count(*) as rows, min(first_seen_at) as since,

@@ -553,7 +553,7 @@ async def test_a_row_in_review_and_a_reversed_hierarchy_form_no_cycle(
         concluded = await creation.conclude(begun.plan_id, sheet)
     assert [o.faults[0].code for o in concluded.outcomes] == [
         "manager_cycle_unfinished",
-        "in_flight_other_data",
+        "waits_with_other_data",
     ]
     assert sandbox.truth()["created"]["employees"] == []
 

@@ -427,7 +427,7 @@ def test_a_number_in_another_form_goes_to_review(number: str, sandbox: Sandbox, 
     ours = "emp 04217" if number.startswith("E") else "004217"
     [outcome] = run(drop(csv(f"{ours};Lefèvre;Aurélie;2026-05-01;")))
     assert [fault.code for fault in outcome.faults] == ["same_number_other_form"]
-    assert [candidate.guid for candidate in outcome.candidates] == [there["guid_employee"]]
+    assert [candidate.id for candidate in outcome.candidates] == [there["id_employee"]]
     assert made(sandbox) == {}
 
 

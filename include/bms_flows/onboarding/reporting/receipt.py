@@ -47,7 +47,6 @@ from bms_flows.runtime.concurrently import gather_bounded
 FORMAT = 1
 """Version of the receipt format."""
 
-
 CONTRADICTED: Final[Mapping[str, Collection[OutcomeState]]] = {
     "created_not_found": {"created"},
     "duplicate_found": {"created", "adopted", "already_there"},
@@ -107,11 +106,12 @@ async def make_receipt(snapshots: DropLists, plan_id: str) -> tuple[list[RowOutc
             outcome = replace(outcome, state="needs_review", faults=deleted)
         given = values[row["line"]]
         if await _has_other_name(remote, outcome, given):
-            outcome = replace(
-                outcome, state="needs_review", faults=(Fault(OTHER_NAME, outcome.line),)
-            )
+            other_name = (Fault(OTHER_NAME, outcome.line),)
+            outcome = replace(outcome, state="needs_review", faults=other_name)
         differences = await _differences(ledger, remote, outcome, entry, given)
-        return replace(outcome, key=remote.resource.row_label(given), differences=differences)
+        found = [each.numbered(shown.records if shown else {}) for each in outcome.candidates]
+        key = remote.resource.row_label(given)
+        return replace(outcome, key=key, candidates=found, differences=differences)
 
     outcomes = await gather_bounded(complete, plan.rows, at_once=MAX_CONCURRENT_READS)
     return outcomes, receipt(plan, sheet, outcomes, findings)
@@ -135,14 +135,12 @@ def outcome_of(
         code = "in_flight" if row["action"] == Action.RESUME else "not_approved"
         return RowOutcome(line=line, state="waiting", faults=(Fault(code, line),))
     if entry.digest != row["digest"]:
-        fault = Fault("in_flight_other_data", line)
-        return RowOutcome(
-            line=line,
-            state="needs_review",
+        code = "waits_with_other_data" if entry.state is State.REVIEW else "in_flight_other_data"
+        return replace(
+            _undecided(line, code, (), {"drop": str(entry.drop_id)}),
             guid=entry.remote_id,
             id=entry.remote_number,
             is_standby=entry.is_standby,
-            faults=(fault,),
         )
     return _by_entry(row, entry, fields or {}, drop_id)
 

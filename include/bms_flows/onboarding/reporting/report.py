@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from upath import UPath
@@ -11,6 +11,7 @@ from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.planning.matching import finders_of
 from bms_flows.onboarding.reading.sheet import LastLine, Sheet
 from bms_flows.onboarding.reporting.rejects import reject_files
+from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.runtime.excel_csv import csv_file
 from bms_flows.runtime.settings import Language
@@ -41,6 +42,11 @@ class Candidate:
     guid: str
     id: int | None = None
     evidence: str = ""
+
+    def numbered(self, records: Mapping[str, ServiceRecord]) -> "Candidate":
+        """Return the candidate with the number by which users of the service find the record."""
+        known = records.get(self.guid)
+        return replace(self, id=known.number) if known else self
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 from bms_flows.onboarding.inbox.archive import FileChanged
 from bms_flows.onboarding.reporting.review import InvalidDecision
 from bms_sandbox.serve import Sandbox
+from bms_warehouse.queries import waiting
 from tests.bms_provider.operators.flows.execution import DROP, HEADER, enter, plan
 from tests.bms_provider.operators.flows.test_drops import (
     carried,
@@ -36,25 +37,33 @@ def test_a_decision_whose_report_can_t_be_written_is_not_carried_out(
     assert drop_row(warehouse).state == "applied"
 
 
-@pytest.mark.usefixtures("warehouse")
 def test_a_row_of_an_earlier_drop_can_be_decided_in_a_later_drop(
-    doubtful: str, inbox: Path
+    warehouse: Engine, doubtful: str, inbox: Path
 ) -> None:
     carried("manual__1", path="mars.csv")
     file = inbox / "mars.csv"
     file.write_text(f"{HEADER}810002;Roux;Léa;1;2027-01-04\r\n{doubtful}")
     assert carried("manual__2", path="mars.csv")["needs_review"] == 1
+    with warehouse.connect() as connection:
+        shown = [waiting.rows_of_drop(connection, drop) for drop in (1, 2)]
+    assert [[(row.line, row.state) for row in rows] for rows in shown] == [
+        [(2, "review")],
+        [(3, "review")],
+    ]
     assert carried("manual__3", drop=2, line="3", decision="create")["created"] == 2
 
 
 def test_a_line_is_not_decided_in_the_place_of_another_with_other_data(
-    warehouse: Engine, doubtful: str, inbox: Path
+    warehouse: Engine, doubtful: str, inbox: Path, data_root: Path
 ) -> None:
     file = inbox / "mars.csv"
     carried("manual__1", path="mars.csv")
     header = HEADER.replace("\r\n", ";Fonction\r\n")
     file.write_text(header + doubtful.replace("\r\n", ";Analyste\r\n"))
-    assert carried("manual__2", path="mars.csv")["needs_review"] == 1
+    ended = carried("manual__2", path="mars.csv")
+    assert ended["needs_review"] == 1
+    review = (data_root / ended["report"] / "needs_review.csv").read_text("utf-8-sig")
+    assert "Le dépôt 1 a cet identifiant avec d'autres données, et attend une décision." in review
     decision = run("manual__3", drop=2, line="2", decision="create")
     with decision, pytest.raises(InvalidDecision, match="line 2 of drop 1 waits, with other data"):
         plan("employee")
