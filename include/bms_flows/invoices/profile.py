@@ -4,12 +4,16 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 
 from bms_flows.invoices.load import Loader
-from bms_flows.invoices.row_counter import OPTIONAL, RowCounter
+from bms_flows.invoices.row_counter import OPTIONAL
 from bms_flows.invoices.transform import Transform
 from bms_flows.runtime.profile import Part, Profile, Share
 from bms_flows.runtime.quarantine import InvalidRow
 from bms_warehouse.queries import changes
-from bms_warehouse.queries.invoices import days_of, in_other_entities
+from bms_warehouse.queries.invoices import (
+    days_of,
+    in_other_entities,
+    last_read_before_acceptance,
+)
 from bms_warehouse.tables import client_invoice, superseded
 
 SETTLED = (
@@ -39,7 +43,7 @@ def load_profile(
     _add_read_rows(profile, transform, not_accepted)
     _add_missing(profile, transform, published)
     stored = sum(each.stored for each in transform.windows)
-    _add_changes(profile, counter, stored, loader)
+    _add_changes(profile, transform, stored, loader)
     if loader.changed and counter.unknown:
         found = changes.unknown_by_step(
             loader.connection,
@@ -104,9 +108,19 @@ def _add_missing(profile: Profile, transform: Transform, published: Mapping[date
         profile.shares["missing"] = Part(total, _days(losing), where)
 
 
-def _add_changes(profile: Profile, counter: RowCounter, stored: int, loader: Loader) -> None:
-    """Add what happened to stored rows that were read again."""
-    found = _changes(loader) if loader.changed else {}
+def _add_changes(profile: Profile, transform: Transform, stored: int, loader: Loader) -> None:
+    """Add what happened to stored rows that were read again.
+
+    An accepted change of a field also covers older days, until a load has read them again.
+    """
+    found, counter = _changes(loader) if loader.changed else {}, transform.rows
+    fields = [f"{name}.changed" for name in SETTLED if f"{name}.changed" in found]
+    days = {day for name in fields for day in found[name] if day}
+    covered = (
+        last_read_before_acceptance(transform.committed, transform.id_entity, days) if days else {}
+    )
+    for name in fields:
+        found[name] = {day: n for day, n in found[name].items() if day not in covered.get(name, ())}
 
     def add(measure: str, of: int, more: Collection[date] = ()) -> None:
         days = found.get(measure, {})

@@ -5,8 +5,9 @@ a part of the load, in the load, and in the load together with the loads before 
 repeated in small steps is found, and a share that is usual for a company is not.
 
 There are two kinds. A change is something that happens to stored rows: an acceptance covers the rows
-of its load, which then count no more. A state is a property of new rows: an acceptance makes the state
-of its load the usual one, because later rows have the property, too.
+of its load, which then count no more, and of a changed field also older invoices until they are read
+again. A state is a property of new rows: an acceptance makes the state of its load the usual one,
+because later rows have the property, too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

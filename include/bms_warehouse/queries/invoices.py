@@ -29,6 +29,14 @@ def days_of(connection: Connection, id_entity: int, ids: Collection[int]) -> dic
     return {each["day"]: each["invoices"] for each in found}
 
 
+def last_read_before_acceptance(
+    connection: Connection, id_entity: int, days: Collection[date]
+) -> dict[str, list[date]]:
+    """Return by measure which of `days` no load has read since an operator accepted the measure."""
+    found = fetch(connection, SQL["last_read_before_acceptance"], id_entity=id_entity, days=[*days])
+    return {each["measure"]: each["days"] for each in found}
+
+
 def in_other_entities(connection: Connection, ids: Sequence[int], id_entity: int) -> int:
     """Return how many of these invoices another entity has with the same reference, client and amount.
 

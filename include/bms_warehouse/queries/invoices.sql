@@ -27,3 +27,10 @@ cross join lateral (
     where id_entity = e.id_entity and id_invoice = s.id offset 0
 ) o
 where i is not distinct from o
+
+-- name: last_read_before_acceptance
+select measure, array_agg(day) as days from bms.client_invoice_day join (
+    select jsonb_object_keys(accepted) as measure, max(read_at) as accepted_at from bms.load_profile
+    where resource = 'client_invoice' and id_entity = :id_entity group by 1
+) as acceptance on read_at < accepted_at
+where id_entity = :id_entity and day = any(:days) group by 1
