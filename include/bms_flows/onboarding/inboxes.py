@@ -152,12 +152,12 @@ class Inbox:
         minutes = settings.drop_stable_minutes
         unclaimed.publish(self.folder, skipped, settings.time_zone, minutes)
 
-    def claim(self, seen: FoundFile, run_id: str | None = None) -> Drop:
-        """Claim a file for a run; raise `Busy` if another run has it."""
-        drop = claim.claim_file(self.flow.warehouse, self.name, seen, run_id)
+    def claim(self, seen: FoundFile, run_id: str | None = None, user: str | None = None) -> Drop:
+        """Claim a file, which `user` submitted, for a run; raise `Busy` if another run has it."""
+        drop = claim.claim_file(self.flow.warehouse, self.name, seen, run_id, user)
         if drop.state in claim.ENDED and discovery.find_file(self.folder, seen.path) == seen:
             # A run archives its file before it closes the drop, so this file was dropped later.
-            drop = claim.claim_again(self.flow.warehouse, drop, run_id)
+            drop = claim.claim_again(self.flow.warehouse, drop, run_id, user)
         return drop
 
     def submit(self, upload: Upload) -> Drop:
@@ -167,8 +167,7 @@ class Inbox:
         """
         content, original = upload.contents()
         self.provide()
-        drop = self.claim(discovery.add(self.folder, upload.name, content))
-        claim.record_submission(self.flow.warehouse, drop.id, upload.user)
+        drop = self.claim(discovery.add(self.folder, upload.name, content), user=upload.user)
         if original is not None:
             folder = self._folder("archive") / drop.folder
             storage.save_private(folder / f"original-{upload.name}", original)

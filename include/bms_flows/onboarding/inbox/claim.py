@@ -99,9 +99,15 @@ def _stamp(entered_at: datetime) -> str:
 
 
 def claim_file(
-    engine: Engine, resource: str, seen: FoundFile, dag_run_id: str | None = None
+    engine: Engine,
+    resource: str,
+    seen: FoundFile,
+    dag_run_id: str | None = None,
+    user: str | None = None,
 ) -> Drop:
     """Take a file for a run and return its drop; `dag_run_id` None: a run named after the row.
+
+    `user` is the id of the user who submitted the file on the board, if any.
 
     A finished drop is returned unchanged; a drop whose lease has expired is taken over. Raises `Busy`
     while another run holds the drop. For a file that is in the inbox although its drop has ended,
@@ -113,7 +119,10 @@ def claim_file(
         locked = given.on_conflict_do_update(
             index_elements=["resource", "path", "size", "stamp"], set_={"path": given.excluded.path}
         ).returning(*dropped_file.columns)
-        return _take(connection, connection.execute(locked).mappings().one(), dag_run_id)
+        drop = _take(connection, connection.execute(locked).mappings().one(), dag_run_id)
+        if user is not None:
+            _change(connection, drop.id, dropped_file.c.state == "open", submitted_by=user)
+        return drop
 
 
 def entry(resource: str, seen: FoundFile, now: datetime) -> Insert:
@@ -146,14 +155,16 @@ def _take(connection: Connection, row: RowMapping, dag_run_id: str | None) -> Dr
     return _hold(connection, row["id"], wanted, started_at=None)
 
 
-def claim_again(engine: Engine, ended: Drop, dag_run_id: str | None = None) -> Drop:
+def claim_again(
+    engine: Engine, ended: Drop, dag_run_id: str | None = None, user: str | None = None
+) -> Drop:
     """Claim a file that was dropped again with the same name, size and time, as a new drop.
 
     The earlier drop keeps its report. On an object store the etag of equal contents is the same.
     """
     with engine.begin() as connection:
         free(connection, ended.resource, ended.seen)
-    return claim_file(engine, ended.resource, ended.seen, dag_run_id)
+    return claim_file(engine, ended.resource, ended.seen, dag_run_id, user)
 
 
 def free(connection: Connection, resource: str, seen: FoundFile) -> None:
@@ -254,12 +265,6 @@ def mark_started(engine: Engine, number: int) -> None:
     with engine.begin() as connection:
         at = {"started_at": clock(connection)}
         _change(connection, number, dropped_file.c.started_at.is_(None), **at)
-
-
-def record_submission(engine: Engine, number: int, user: str) -> None:
-    """Record the id of the user who submitted the drop's file on the board."""
-    with engine.begin() as connection:
-        _change(connection, number, submitted_by=user)
 
 
 def open_undo_sheet(engine: Engine, number: int, user: str) -> None:

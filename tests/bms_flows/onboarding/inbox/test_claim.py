@@ -4,20 +4,27 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from threading import Barrier
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event, select, text
+from upath import UPath
 
-from bms_flows.onboarding.inbox import claim, closing
+from bms_flows.onboarding.inbox import claim, closing, uploads
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import FoundFile
+from bms_flows.onboarding.inboxes import Inbox
+from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.runtime import storage
+from bms_flows.runtime.context import FlowContext
 from bms_provider import policy
 from bms_warehouse import database
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.locks import Busy, LeaseLost
 from bms_warehouse.tables import dropped_file
+from tests.support.sql import scalar
 
 SEEN = FoundFile("a.csv", 120, "1700000000000000000")
 
@@ -183,3 +190,23 @@ def test_an_unfinished_drop_stays_open_or_is_withdrawn(warehouse: Engine) -> Non
             "removed",
         )
     assert claim.reopen(warehouse, taken.id, "manual__1").ended_before is None
+
+
+def test_a_kill_after_the_claim_of_an_upload_loses_no_submitter(
+    warehouse: Engine, tmp_path: Path
+) -> None:
+    """Otherwise a rule of another approver would let the submitter approve."""
+    root, settings, commits = UPath(tmp_path), OnboardingSettings(), list[object]()
+    upload = uploads.begin(root, "employees", "a.csv", "marie")
+    storage.save_private(upload.target, b"a;b\n")
+
+    def kill(connection: object) -> None:
+        commits.append(connection)
+        if len(commits) > 1:
+            raise KeyboardInterrupt
+
+    event.listen(warehouse, "commit", kill)
+    with suppress(KeyboardInterrupt):
+        Inbox(FlowContext(warehouse, root, settings), "employee", settings).submit(upload)
+    event.remove(warehouse, "commit", kill)
+    assert scalar(warehouse, "select submitted_by from bms.dropped_file") == "marie"
