@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,13 +11,15 @@ from sqlalchemy import Engine
 from upath import UPath
 
 from bms_flows.monitoring import alarms
+from bms_flows.monitoring.freshness_check import check_targets
 from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.context import FlowContext
-from bms_flows.runtime.notice import NotDelivered
+from bms_flows.runtime.notice import Links, NotDelivered
 from bms_flows.runtime.settings import FlowSettings
 from bms_provider import callbacks, notices, policy
 from tests.bms_provider.conftest import RecordLoad
 from tests.listeners import Webhook, webhook
+from tests.support.sql import execute
 
 pytestmark = pytest.mark.usefixtures("warehouse_connection", "data_root")
 
@@ -125,6 +127,30 @@ def test_a_run_that_ended_is_not_overdue(warehouse: Engine, messages: Webhook, s
     call(state)
     assert open_alarms(warehouse) == []
     assert messages.texts == []
+
+
+def test_the_alarm_of_an_overdue_run_closes_once_that_run_is_complete(
+    warehouse: Engine, record_load: RecordLoad
+) -> None:
+    """A run of older days, or of a part of a list, makes no data fresh."""
+    invoices = {"flow": "invoice_extraction", "step": "extract", "id_entity": 1}
+    days = invoices | {"window_start": date(2020, 1, 1), "window_end": date(2020, 12, 31)}
+    record_load(1, **invoices, window_end=datetime.now(UTC).date())
+    call("running", dag_id="invoice_extraction")
+    settings = FlowSettings()
+
+    def is_open() -> bool:
+        with warehouse.begin() as connection:
+            check_targets(connection, settings, Links.of(settings))
+        return bool(open_alarms(warehouse))
+
+    record_load(0, **days, dag_run_id="manual__2")
+    record_load(0, **days | {"id_entity": 2}, dag_run_id="manual__1")
+    record_load(0, "running", **days, dag_run_id="manual__1", finished_at=None)
+    assert is_open()
+    execute(warehouse, "delete from bms.step_run where state = 'running'")
+    record_load(0, **days, dag_run_id="manual__1")
+    assert not is_open()
 
 
 def test_a_late_callback_keeps_the_alarm_of_the_failed_run(warehouse: Engine) -> None:

@@ -38,8 +38,12 @@ def check_targets(
         held = causes.held_loads(connection, freshness.flow)
         if freshness.alarming or held:
             _raise(connection, freshness, held, links, open_alarms.get(flow))
-        elif (alarm := open_alarms.get(flow)) and is_over(freshness, alarm) and not failed(alarm):
-            alarms.recover(connection, flow)
+        elif alarm := open_alarms.get(flow):
+            ended = alarm.code == "overdue" and _completed_since(
+                connection, alarm, alarm.dag_run_id
+            )
+            if (ended or is_over(freshness, alarm)) and not failed(alarm):
+                alarms.recover(connection, flow)
     for alarm in open_alarms.values():
         own = alarm.subject == alarm.flow and alarm.flow not in found
         if own and _completed_since(connection, alarm):
@@ -115,8 +119,8 @@ def _raise(
     )
 
 
-def _completed_since(connection: Connection, alarm: Alarm) -> bool:
-    """Return whether a flow without a target has completed its work since the alarm."""
+def _completed_since(connection: Connection, alarm: Alarm, run: str | None = None) -> bool:
+    """Return whether the alarm's flow, or one `run` of the flow, has completed a step of its work since."""
     flow = FLOWS.get(str(alarm.flow))
     completed = select(step_run.c.id).where(
         step_run.c.flow == alarm.flow,
@@ -125,4 +129,6 @@ def _completed_since(connection: Connection, alarm: Alarm) -> bool:
     )
     if flow and flow.last_step:
         completed = completed.where(step_run.c.step == flow.last_step)
+    if run:
+        completed = completed.where(step_run.c.dag_run_id == run)
     return connection.scalar(completed.limit(1)) is not None
