@@ -50,11 +50,6 @@ CONNECTION_FIELDS = {
         "Concurrency", "Maximum number of requests in flight per task.", default=8
     ),
     "timeout": _seconds("Timeout", "Seconds until a request fails.", default=60),
-    "backoff_cap": _seconds(
-        "Longest wait",
-        "Maximum seconds between two attempts, even if the service asks for more.",
-        default=30,
-    ),
     "page_size": _count(
         "Page size",
         "Contacts or consultants requested per page. The service may return fewer.",
@@ -104,6 +99,7 @@ CONNECTION_FIELDS = {
 
 RETIRED_FIELDS = {
     "attempts": "6 attempts are a constant",
+    "backoff_cap": "30 seconds are a constant",
     "trust_env": "set NO_PROXY to the service's host",
 }
 """Extras of earlier versions, and what replaces them."""

@@ -26,6 +26,12 @@ def service() -> Iterator[Sandbox]:
         yield sandbox
 
 
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the waits between attempts."""
+    monkeypatch.setattr("bms.retry.BASE", 0.01)
+
+
 @pytest.fixture
 def connect(monkeypatch: pytest.MonkeyPatch) -> Connect:
     """Preset a connection in Airflow's JSON form: `connect(host=..., extra={...})`."""
@@ -42,7 +48,7 @@ def connected(sandbox: Sandbox, connect: Connect) -> Connect:
     """Connect `bms_default` to the sandbox; call it to change extras."""
 
     def change(**extra: Any) -> None:
-        given = {"application_id": sandbox.credentials.application_id, "backoff_cap": 0.02}
+        given = {"application_id": sandbox.credentials.application_id}
         connect(
             host=sandbox.url,
             login=sandbox.credentials.client_id,

@@ -43,7 +43,6 @@ EVERY_FIELD = {
     "expires_in_unit": "minutes",
     "concurrency": 3,
     "timeout": 12.5,
-    "backoff_cap": 1.5,
     "page_size": 7,
     "time_zone": "Europe/London",
     "end_date_inclusive": False,

@@ -58,12 +58,8 @@ def test_a_refused_creation_fails_the_task_for_good(
 def test_a_creation_that_was_not_sent_can_be_retried(
     connect: Any, create: BmsCreateContactOperator
 ) -> None:
-    connect(
-        host="http://127.0.0.1:9",
-        login="id",
-        password="secret",
-        extra={"application_id": "app", "backoff_cap": 0.02},
-    )
+    extra = {"application_id": "app"}
+    connect(host="http://127.0.0.1:9", login="id", password="secret", extra=extra)
     with pytest.raises(ConnectionFailed):
         create.execute({})
 
