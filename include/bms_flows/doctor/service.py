@@ -1,9 +1,9 @@
 """Checks of the service: connection, credentials, scopes, identity, clock."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from http.client import HTTPException
 from typing import Final
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from bms.client import Client
 from bms.errors import BmsError, InvalidTlsFile, TokenRefused
+from bms.retry import http_date
 from bms.settings import ClientSettings
 from bms.sync_client import SyncClient
 from bms_flows.doctor.finding import Finding, NotChecked
@@ -61,10 +62,11 @@ def clocks(settings: ClientSettings) -> Iterator[Finding]:
     except HTTPError as error:
         header = error.headers.get("Date")
         error.close()
-    except OSError:
+    except (OSError, HTTPException):
         return  # `access` names the cause
-    if not header:
-        raise NotChecked("the service sends no Date header")
-    skew = abs((datetime.now(UTC) - parsedate_to_datetime(header)).total_seconds())
+    try:
+        skew = abs(time.time() - http_date(header or ""))
+    except ValueError:
+        raise NotChecked("the service sends no readable Date header") from None
     if skew > CLOCK_S:
         yield Finding("clock_skew", f"This machine and the service differ by {skew:.0f} s.")
