@@ -67,9 +67,12 @@ def check_numbers(
     ]
     _store(connection, unit.id_entity, reports, step_run_id, at)
     over = known & stored.keys()
+    oldest = pc.min(invoices["listed"]).as_py()
     for each in series if recent else ():
         over |= each.after_last(
-            row.reference_number for row in rows if row.series == each.name and row.day <= days.end
+            row.reference_number
+            for row in rows
+            if row.series == each.name and oldest < row.day <= days.end
         )
     connection.execute(
         delete(missing_number).where(of_entity, missing_number.c.reference_number.in_(over))

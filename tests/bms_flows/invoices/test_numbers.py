@@ -120,6 +120,22 @@ def test_a_mistyped_number_that_is_corrected_leaves_no_hole(
     assert missing(company.warehouse) == {"FA-00100"}
 
 
+def test_a_hole_of_a_year_that_is_not_compared_any_more_stays(company: Company) -> None:
+    former, latest = (days(today() - back * DAY, COUNT) for back in (480, COUNT))
+    company.service.rows = [
+        invoice(day.toordinal(), day, reference_number=f"F{day:%y}-{n:03}")
+        for dated in (former, latest)
+        for n, day in enumerate(dated, 1)
+        if day != former[20]
+    ]
+    hole = {f"F{former[20]:%y}-021"}
+    company.read(former[0], former[-1])
+    assert missing(company.warehouse) == hole
+    if company.held(latest[0], latest[-1]):
+        company.accept()
+    assert missing(company.warehouse) == hole
+
+
 def test_an_invoice_in_quarantine_is_no_hole(company: Company) -> None:
     first = today() - COUNT * DAY
     company.service.rows = [
