@@ -60,6 +60,24 @@ def test_another_person_is_created(row: str, sandbox: Sandbox, drop: Drop) -> No
     assert ended(run(drop(contact(row), "contact"))) == {"created": 1}
 
 
+@pytest.mark.parametrize(
+    ("second", "reasons"),
+    [
+        ("VANDERMEER;Jurgen;;0470 12 34 57;;BE;", ["like_another_row"]),
+        ("Vandermeer;Jürgen;;;;;Acme Conseil", ["like_another_row"]),
+        ("Vandermeer;Jürgen;j@y.example;0470 12 34 57;;BE;", []),
+        ("Vandermeer;Paul;;0470 12 34 57;;BE;", []),
+    ],
+)
+def test_rows_of_one_name_are_two_persons_if_they_differ_in_a_key(
+    second: str, reasons: list[str], drop: Drop
+) -> None:
+    """With the address in one row and the phone in the other one, a person would be created twice."""
+    outcomes = run(drop(contact(f"Vandermeer;Jürgen;v@x.example;;;;\n{second}"), "contact"))
+    assert codes(outcomes) == reasons
+    assert outcomes[0].state == "created"
+
+
 def test_a_mobile_of_a_country_by_its_name_matches(sandbox: Sandbox, drop: Drop) -> None:
     known = str(sandbox.insert("contacts", **KNOWN)["id"])
     row = "Vandermeer;Jürgen;;0470 12 34 56;;Belgique;Société Acme SA"

@@ -39,7 +39,7 @@ from bms_flows.onboarding.reading.sheet import Row, Sheet
 from bms_flows.onboarding.resources.body import body_digest, build, compare
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.evidence import ServiceRecord
-from bms_flows.onboarding.resources.match_rules import Identity
+from bms_flows.onboarding.resources.match_rules import Identity, namesakes
 
 
 def make(
@@ -200,13 +200,9 @@ class _Planner:
     def review_similar_rows(self, rows: Sequence[PlannedRow]) -> list[PlannedRow]:
         """Send new rows that may be another row to review; reject the second row of a record."""
         new = [row for row in rows if row.action is Action.CREATE]
-        named = {
-            key
-            for row in rows
-            if row.action not in {Action.CREATE, Action.REJECTED}
-            for key in self.finders[row.line]
-        }
-        like: set[int] = set()
+        decided = [row for row in rows if row.action not in {Action.CREATE, Action.REJECTED}]
+        named = {key for row in decided for key in self.finders[row.line]}
+        like = namesakes(self.identity, {row.line: row.body for row in (*decided, *new)})
         for row in new:
             finders = self.finders[row.line]
             if not named.isdisjoint(finders):
@@ -219,7 +215,7 @@ class _Planner:
             if first != row.line:
                 fault = Fault("record_twice_in_file", row.line, details={"other_line": first})
                 kept.append(reject(row, fault))
-            elif row.line in like:
+            elif row.line in like and row.action is Action.CREATE:
                 kept.append(replace(row, action=Action.REVIEW, reason="like_another_row"))
             else:
                 kept.append(row)

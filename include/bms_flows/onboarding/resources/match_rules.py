@@ -5,6 +5,7 @@ The ledger stores digests of keys, so it can compare rows without storing person
 
 import importlib.metadata
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -16,10 +17,14 @@ import msgspec
 import phonenumbers
 
 from bms.dates import parse_date
+from bms_flows.onboarding.resources.normal_forms import NAMES
 from bms_flows.runtime.digests import content_digest
 
 _KEYS: Final = "6"
 """Version of the match keys; raise it when they change within a release."""
+
+_NAMESAKES: Final = 100
+"""Rows of one name that are compared with later ones."""
 
 Extractor = Callable[[Mapping[str, Any]], str | Collection[str] | None]
 """Extracts a comparison value from a row or record: several if a field has several values, None if it
@@ -154,6 +159,31 @@ class Comparable:
             found = extract(self.values)
             self._found[extract] = (found,) if isinstance(found, str) else found or ()
         return self._found[extract]
+
+
+def namesakes(identity: Identity, bodies: Mapping[int, Mapping[str, Any]]) -> set[int]:
+    """Return the lines of rows that have the name of an earlier one, and differ from it in no key that both have.
+
+    None where a key is required.
+    """
+    if identity.always_trusted:
+        return set()
+    names = {field for rule in identity.keys for field in rule.fields}.difference(NAMES)
+    earlier: dict[str, list[Mapping[str, str | None]]] = defaultdict(list)
+    found = set[int]()
+    for line, body in bodies.items():
+        if name := identity.comparison_digests(body)["name"]:
+            keys = {each: normalize(body.get(each)) for each in names}
+            others = earlier[name]
+            if any(_agree(keys, each) for each in others):
+                found.add(line)
+            elif len(others) < _NAMESAKES:
+                others.append(keys)
+    return found
+
+
+def _agree(ours: Mapping[str, str | None], theirs: Mapping[str, str | None]) -> bool:
+    return all(None in (text, theirs[name]) or text == theirs[name] for name, text in ours.items())
 
 
 @cache
