@@ -66,6 +66,11 @@ class AirflowApi:
         """Pause or unpause a DAG."""
         self._send("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": paused})
 
+    def parse(self, dag_id: str) -> None:
+        """Have a DAG's file parsed now: Airflow starts the watchers of an unpaused DAG only then."""
+        token = self._send("GET", f"/api/v2/dags/{dag_id}/details")["file_token"]
+        self._send("PUT", f"/api/v2/parseDagFile/{token}")
+
     def trigger(self, dag_id: str, run_id: str, conf: Mapping[str, Any]) -> str:
         """Trigger a DAG run and return its id."""
         body = {"dag_run_id": run_id, "logical_date": None, "conf": dict(conf)}

@@ -115,6 +115,7 @@ def _up(stack: Stack, signals: SignalHandler) -> None:
     for flow in FLOWS.values():
         if flow.unpause_group == "onboarding":
             running.api.set_paused(flow.dag_id, paused=False)
+    running.api.parse("inbox_dispatch")
     board = f"{running.url}/bms/"
     inbox = Path(f"{running.data_root.removeprefix('file://')}/inbox/employees")
     if running.data_root.startswith("file://"):
