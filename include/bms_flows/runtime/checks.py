@@ -27,6 +27,8 @@ PRIOR_ROWS: Final = 200
 """Rows that the declared usual share of a change counts as."""
 STATE_ROWS: Final = 20
 """Minimum rows of earlier loads that define a usual state; an accepted load counts as this many."""
+UNSEEN: Final = 0.01
+"""Rows added to those with a property: that none of 60 rows has it does not mean that none will."""
 FACTOR: Final = 0.5
 """Decimal logarithm of the factor (about 3) between amounts that is implausible."""
 DEVIATIONS: Final = 5.0
@@ -208,7 +210,7 @@ def usual_share(name: str, measure: Measure, earlier: Sequence[StoredProfile]) -
     """
     if measure.kind == "state":
         seen = _state(name, earlier)
-        return seen.found / seen.of if seen.of >= STATE_ROWS else measure.usual
+        return _share(seen) if seen.of >= STATE_ROWS else measure.usual
     seen = Share()
     for each in earlier:
         if name not in each.accepted:
@@ -218,8 +220,12 @@ def usual_share(name: str, measure: Measure, earlier: Sequence[StoredProfile]) -
         state = f"{name.rpartition('.')[0]}.{NEW_EMPTY[0]}"
         if any(_acceptance(state, each) for each in earlier):
             seen = _state(state, earlier)
-            usual = max(usual, seen.found / seen.of)
+            usual = max(usual, _share(seen))
     return min(usual, 1.0)
+
+
+def _share(seen: Share) -> float:
+    return min((seen.found + UNSEEN) / seen.of, 1.0)
 
 
 def _state(name: str, earlier: Sequence[StoredProfile]) -> Share:

@@ -57,6 +57,17 @@ def test_losses_below_the_limit_of_a_run_add_up(company: Company) -> None:
     assert current(company) >= 0.85 * len(rows)
 
 
+def test_a_first_week_in_which_no_field_is_empty_holds_no_history_with_few_empty_fields(
+    company: Company,
+) -> None:
+    filled(company, FIRST, 7, 12)
+    company.read(FIRST, FIRST + 6 * DAY)
+    rows = filled(company, FIRST + 7 * DAY, 63, 50)
+    for row in rows[::150]:
+        row["po_number"] = None
+    assert company.held(FIRST + 7 * DAY, END - DAY) == ""
+
+
 def test_the_last_invoices_of_a_small_company_are_not_lost_unseen(company: Company) -> None:
     company.service.rows = [invoice(n, FIRST + n * DAY) for n in range(4)]
     company.read(FIRST, END - DAY)
