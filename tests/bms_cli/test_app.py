@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, insert
+from sqlalchemy import Engine
 
 from bms_cli.app import main
 from bms_flows.catalog import WITH_TARGET
 from bms_flows.monitoring import alarms
 from bms_warehouse import migration
-from bms_warehouse.tables import step_run
 from tests.support.interpreter import last_line
 from tests.support.sql import execute
+from tests.support.steps import add_step
 
 NOWHERE = "postgresql://user:pass-word-1@127.0.0.1:1/none"
 COMMANDS = {
@@ -69,11 +69,8 @@ def test_health_says_which_flows_never_ran_and_what_that_means(
     assert f"Never ran: {', '.join(flows)}." in shown
     assert "raises an alarm once other flows have run for longer than its limit" in shown
     assert "airflow dags unpause" in shown
-    with warehouse.begin() as connection:
-        at = datetime.now(UTC)
-        ran = {"flow": flows[0], "dag_run_id": "scheduled__1", "step": WITH_TARGET[0].last_step}
-        times = {"started_at": at, "finished_at": at, "window_end": at.date()}
-        connection.execute(insert(step_run).values(**ran, **times, state="complete"))
+    today = datetime.now(UTC).date()
+    add_step(warehouse, flow=flows[0], step=WITH_TARGET[0].last_step, window_end=today)
     assert main(["health", "--url", warehouse_uri]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith(f"Health: 1 healthy, {len(flows) - 1} never ran, ")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from sqlalchemy import Engine, insert, text
+from sqlalchemy import Engine, text
 
 from bms_cli.alarms import end_of
 from bms_cli.app import main
@@ -16,7 +16,7 @@ from bms_flows.catalog import FLOWS
 from bms_flows.monitoring import alarms
 from bms_flows.runtime.notice import Links, Notice
 from bms_flows.texts import ALARMS, ERRORS_OF_TASKS
-from bms_warehouse.tables import step_run
+from tests.support.steps import add_step
 
 PARIS = ZoneInfo("Europe/Paris")
 SINCE = datetime(2026, 3, 31, 10, 5, tzinfo=UTC)
@@ -84,11 +84,8 @@ def test_a_flow_without_target_is_healthy_unless_its_last_run_failed(
         "employee_onboarding": ("conclude", "complete", {"ending": "applied"}),
         "contact_creation": ("conclude", "failed", {}),
     }
-    with warehouse.begin() as connection:
-        for flow, (step, state, details) in runs.items():
-            given = {"flow": flow, "dag_run_id": "r", "step": step, "state": state}
-            times = {"started_at": datetime.now(UTC), "finished_at": datetime.now(UTC)}
-            connection.execute(insert(step_run).values(**given, **times, details=details))
+    for flow, (step, state, details) in runs.items():
+        add_step(warehouse, flow=flow, step=step, state=state, details=details)
     _, out = shown("status")
     assert out.startswith(f"Health: 2 healthy, 1 need an action, {len(FLOWS) - 5} never ran, ")
 
@@ -130,9 +127,8 @@ def test_the_last_run_and_what_waits_for_whom_are_listed(
     warehouse: Engine, shown: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BMS_APPROVERS", '{"employees": ["marie", "paul"]}')
+    add_step(warehouse, SINCE, dag_run_id="manual__1", state="failed")
     with warehouse.begin() as connection:
-        run = {"flow": "contact_sync", "dag_run_id": "manual__1", "step": "sync", "state": "failed"}
-        connection.execute(insert(step_run).values(**run, started_at=SINCE, finished_at=SINCE))
         connection.execute(
             text("""
                 insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id, expires_at, entered_at)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event, text
+from sqlalchemy import Engine, event
 from upath import UPath
 
 from bms_cli.app import main
@@ -19,7 +19,7 @@ from bms_flows.rebuild import rebuild
 from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
-from tests.support.sql import execute, fetch
+from tests.support.sql import execute, fetch, scalars
 
 Extract = Callable[..., dict[str, Any]]
 MARCH = ("2026-03-01", "2026-03-31")
@@ -114,9 +114,8 @@ def test_a_rebuild_keeps_the_range_date_of_each_step(
     extract(*MARCH, settings=FlowSettings(invoice_range_date="created_on"))
     before = days(warehouse)
     assert all(day == entered for *_, day, entered in before)
-    with warehouse.connect() as connection:
-        other = text("select id_invoice from bms.client_invoice where _day <> invoice_date")
-        assert connection.scalars(other).all() == [early]
+    other = "select id_invoice from bms.client_invoice where _day <> invoice_date"
+    assert scalars(warehouse, other) == [early]
     assert main(["rebuild", "--url", warehouse_uri, "--data-root", str(tmp_path)]) == 0
     assert days(warehouse) == before
 

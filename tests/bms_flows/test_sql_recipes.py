@@ -124,5 +124,4 @@ def open_invoices(warehouse: Engine) -> list[dict[str, int]]:
         select id_invoice from bms.client_invoice_current
         where id_entity = 1 and total_due > 0 and sent and not canceled order by invoice_date, id_invoice
     """
-    with warehouse.connect() as connection:
-        return [dict(row) for row in connection.execute(text(query)).mappings()]
+    return [row._asdict() for row in fetch(warehouse, query)]

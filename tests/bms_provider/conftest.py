@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, insert, make_url
+from sqlalchemy import Engine, make_url
 
 from bms_sandbox.serve import Sandbox, running
-from bms_warehouse.tables import step_run
 from tests.listeners import Webhook, webhook
+from tests.support.steps import add_step
 
 TODAY = "2026-03-31"
 
@@ -76,10 +76,7 @@ def record_load(warehouse: Engine) -> RecordLoad:
 
     def record(hours: float, state: str = "complete", **given: Any) -> None:
         at = datetime.now(UTC) - timedelta(hours=hours)
-        values = {"flow": "contact_sync", "dag_run_id": f"scheduled__{hours}", "step": "sync"}
-        times = {"state": state, "started_at": at, "finished_at": at}
-        with warehouse.begin() as connection:
-            connection.execute(insert(step_run).values(values | times | given))
+        add_step(warehouse, at, **{"dag_run_id": f"scheduled__{hours}", "state": state, **given})
 
     return record
 

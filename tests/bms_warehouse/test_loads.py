@@ -17,6 +17,7 @@ from bms_warehouse.loads import Merged
 from bms_warehouse.tables import client_invoice as table
 from bms_warehouse.tables import client_invoice_version as versions
 from bms_warehouse.tables import superseded
+from tests.support.sql import fetch, scalars
 
 WIDE = Context(prec=60)
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -119,9 +120,8 @@ def test_an_amount_is_stored_without_padding(warehouse: Engine, amount: str) -> 
     padded = rows(1, 2)
     position = padded.schema.get_field_index("total_due")
     assert append(warehouse, padded.set_column(position, "total_due", amounts))
-    with warehouse.connect() as connection:
-        stored_text = text("select total_due::text from bms.client_invoice order by id_invoice")
-        assert connection.scalars(stored_text).all() == [amount, None]
+    stored_text = "select total_due::text from bms.client_invoice order by id_invoice"
+    assert scalars(warehouse, stored_text) == [amount, None]
 
 
 AMOUNTS = st.one_of(
@@ -156,10 +156,8 @@ def test_bytes_are_written_in_hexadecimal(values: list[bytes | None], first: int
 
 def test_columns_are_stored_with_their_types(warehouse: Engine) -> None:
     merge(warehouse, rows(1))
-    with warehouse.connect() as connection:
-        assert str(connection.scalar(select(table.c.total_due))) == "12.5"
-        assert connection.scalar(select(table.c.created_on)) == AT
-        assert connection.scalar(select(table.c._row_hash)) == b"a"
+    [found] = fetch(warehouse, "select total_due, created_on, _row_hash from bms.client_invoice")
+    assert (str(found[0]), *found[1:]) == ("12.5", AT, b"a")
 
 
 def test_only_rows_with_another_hash_are_updated(warehouse: Engine) -> None:
@@ -172,9 +170,8 @@ def test_only_rows_with_another_hash_are_updated(warehouse: Engine) -> None:
         *((1, "x", 1, 1), (1, "y", 2, 2)),
         *((2, "x", 1, 1), (3, "x", 1, 2)),
     ]
-    with warehouse.connect() as connection:
-        seen = select(table.c._first_seen_at, table.c._changed_at).where(table.c.id_invoice == 1)
-        assert connection.execute(seen).one() == (AT, AT + timedelta(days=1))
+    seen = "select _first_seen_at, _changed_at from bms.client_invoice where id_invoice = 1"
+    assert fetch(warehouse, seen) == [(AT, AT + timedelta(days=1))]
 
 
 def test_a_value_that_returns_is_a_version_again(warehouse: Engine) -> None:
@@ -228,8 +225,7 @@ def test_missing_rows_get_one_version_and_return_with_the_next_merge(warehouse: 
     assert missing(warehouse, where="id_invoice = 1", step=3) == 0
     assert stored(warehouse) == [(1, "x", 2, 2), (2, "x", 1, 1)]
     assert merge(warehouse, rows(1, 2), step=4) == Merged(inserted=0, changed=1, unchanged=1)
-    with warehouse.connect() as connection:
-        assert connection.scalars(select(table.c._missing_since)).all() == [None, None]
+    assert scalars(warehouse, "select _missing_since from bms.client_invoice") == [None, None]
     assert stored(warehouse)[0] == (1, "x", 3, 4)
 
 

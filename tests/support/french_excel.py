@@ -15,6 +15,7 @@ from typing import Any, Literal
 import openpyxl
 
 from tests.support.excel import opened
+from tests.support.workbooks import saved
 
 GENERAL, DAY_MONTH, MONTH_YEAR, DAY = "General", "d-mmm", "mmm-yy", "dd/mm/yyyy"
 MONTHS = ("janv", "févr", "mars", "avr", "mai", "juin", "juil", "août", "sept", "oct", "nov", "déc")
@@ -131,12 +132,12 @@ def saved_as_workbook(content: bytes) -> bytes:
     for line, row in enumerate(_cells(content), start=1):
         for place, cell in enumerate(row, start=1):
             _put(sheet.cell(line, place), cell)
-    return _bytes(book)
+    return saved(book)
 
 
 def workbook_saved_again(content: bytes) -> bytes:
     """Open a workbook and save it again: Excel changes no cell that it finds in one."""
-    return _bytes(openpyxl.load_workbook(io.BytesIO(content)))
+    return saved(openpyxl.load_workbook(io.BytesIO(content)))
 
 
 def typed_into(content: bytes, rows: list[list[str]]) -> bytes:
@@ -153,7 +154,7 @@ def typed_into(content: bytes, rows: list[list[str]]) -> bytes:
                 cell.value, cell.number_format, cell.data_type = text, "@", "s"
             else:
                 _put(cell, typed(text))
-    return _bytes(book)
+    return saved(book)
 
 
 def _cells(content: bytes) -> Iterator[list[Cell]]:
@@ -177,12 +178,6 @@ def _put(target: Any, cell: Cell) -> None:
         target.data_type = "s"
     else:
         target.number_format = cell.code
-
-
-def _bytes(book: Any) -> bytes:
-    stream = io.BytesIO()
-    book.save(stream)
-    return stream.getvalue()
 
 
 def in_letters(key: object) -> str:

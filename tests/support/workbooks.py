@@ -2,7 +2,10 @@
 
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import openpyxl
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -36,6 +39,22 @@ def workbook(
             "xl/sharedStrings.xml": f'<sst xmlns="{MAIN}">{strings}</sst>',
         }
     )
+
+
+def of_rows(rows: Iterable[Sequence[Any]]) -> Any:
+    """Return a workbook of openpyxl whose sheet has these rows."""
+    book = openpyxl.Workbook()
+    sheet: Any = book.active
+    for row in rows:
+        sheet.append(row)
+    return book
+
+
+def saved(book: Any) -> bytes:
+    """Return the file of a workbook of openpyxl."""
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
 
 
 def packed(parts: Mapping[str, str]) -> bytes:

@@ -24,6 +24,7 @@ from tests.bms_flows.conftest import Extract
 from tests.bms_flows.invoices.listed import Company, invoice
 from tests.bms_flows.mirror.environment import Mirror
 from tests.support.sql import execute
+from tests.support.steps import add_step
 
 Why = Callable[..., tuple[int, str]]
 SLOWEST_S = 2.0
@@ -357,12 +358,8 @@ def test_an_open_alarm_says_what_it_waits_for(warehouse: Engine, why: Why) -> No
             since=since,
             extent=alarms.Extent({"Throttled"}),
         )
-        connection.execute(
-            text("""
-                insert into bms.step_run (flow, dag_run_id, step, state, reason, started_at, finished_at)
-                values ('contact_sync', 'r1', 'sync', 'failed', 'the service answered 429', now(), now())
-            """)
-        )
+        reason = "the service answered 429"
+        add_step(connection, dag_run_id="r1", state="failed", reason=reason)
     code, out = why("alarm", "1")
     assert code == 0
     assert "Alarm 1: contact_sync (Throttled), open, can wait until morning" in out

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 from upath import UPath
 
 from bms_flows.invoices.acceptance import accept_unit
@@ -179,10 +179,9 @@ def test_what_was_read_again_since_the_accepting_run_was_planned_stays(
     assert accepted(warehouse, tmp_path, planned) is None
     assert states(warehouse).count("suspect") == 1
     assert states(warehouse)[-1] == "complete"
-    with warehouse.connect() as connection:
-        since = text("select _day from bms.client_invoice where invoice_subject = 'sent since'")
-        assert {*connection.scalars(since)} == days
-        assert connection.scalar(text("select count(*) from bms.client_invoice_lease")) == 0
+    since = "select _day from bms.client_invoice where invoice_subject = 'sent since'"
+    assert {*scalars(warehouse, since)} == days
+    assert scalar(warehouse, "select count(*) from bms.client_invoice_lease") == 0
 
 
 @pytest.mark.usefixtures("suspect")

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_flows.invoices.dedup import duplicate_rows
 from tests.bms_flows.invoices.listed import Company, invoice
-from tests.support.sql import fetch, scalars
+from tests.support.sql import fetch, scalar, scalars
 
 MONDAY, TUESDAY, FRIDAY = date(2026, 3, 2), date(2026, 3, 3), date(2026, 3, 6)
 DAYS = st.sampled_from([MONDAY, TUESDAY, None])
@@ -71,9 +71,8 @@ def test_copies_of_two_days_are_held_once(company: Company, warehouse: Engine) -
     company.accept()
     assert company.held(MONDAY, FRIDAY) == ""
     assert company.held(MONDAY) == ""
-    with warehouse.connect() as connection:
-        missing = text("select count(*) from bms.client_invoice where _missing_since is not null")
-        assert connection.scalar(missing) == 0
+    missing = "select count(*) from bms.client_invoice where _missing_since is not null"
+    assert scalar(warehouse, missing) == 0
 
 
 def test_an_unreadable_copy_does_not_keep_a_good_one_out(company: Company) -> None:

@@ -3,7 +3,7 @@
 from datetime import date
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_flows.invoices.planning import held_loads, plan_with_lookback
 from bms_flows.runtime.settings import FlowSettings
@@ -140,15 +140,13 @@ def test_a_held_backfill_is_due_again(company: Company, old: date) -> None:
     wrong[0]["total_incl_vat"] = 121
     assert "1 of 1" in company.held(before) or "all days" in company.held(before)
     assert before in planned(company, nights=2)
-    with company.warehouse.connect() as connection:
-        count = text("select count(*) from bms.client_invoice_finding where held")
-        assert connection.scalar(count) == 1
+    count = "select count(*) from bms.client_invoice_finding where held"
+    assert scalar(company.warehouse, count) == 1
     (unit,) = held_loads(company.warehouse, [1])
     assert unit.days == {before}
     company.accept()
     assert held_loads(company.warehouse, [1]) == []
-    with company.warehouse.connect() as connection:
-        assert not connection.scalar(count)
+    assert not scalar(company.warehouse, count)
 
 
 def test_one_mistyped_old_day_does_not_make_a_decade_due(company: Company, old: date) -> None:

@@ -4,7 +4,7 @@ from datetime import date, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_flows.invoices.planning import held_loads
 from bms_flows.monitoring import freshness
@@ -13,13 +13,14 @@ from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY
 from bms_warehouse.queries import loads
 from tests.bms_flows.invoices.listed import Company, days, invoice
-from tests.support.sql import execute, fetch
+from tests.support.sql import execute, fetch, scalar
 
 FIRST = date(2026, 1, 5)
 """A Monday."""
 QUIET = FIRST + 70 * DAY
 LAST = QUIET + 4 * DAY
 PER_DAY = 20
+MARKED = "select count(*) from bms.client_invoice where _missing_since is not null"
 
 
 def filled(company: Company, first: date, last: date, per_day: int = PER_DAY) -> None:
@@ -66,12 +67,9 @@ def test_one_quiet_day_holds_itself_alone(quiet: Company, warehouse: Engine) -> 
 def test_nothing_is_lost_or_written_twice_by_publishing_in_part(quiet: Company) -> None:
     """The same rows, versions and days as by runs that never met the day."""
     quiet.held(FIRST + 21 * DAY, LAST)
-    with quiet.warehouse.connect() as connection:
-        versions = text("select max(_version), count(*) from bms.client_invoice_version")
-        highest, count = connection.execute(versions).one()
-        days_read = text("select count(*) from bms.client_invoice_day")
-        assert (highest, count) == (1, 50 * PER_DAY + 80)
-        assert connection.scalar(days_read) == 70 + 4
+    versions = "select max(_version), count(*) from bms.client_invoice_version"
+    assert fetch(quiet.warehouse, versions) == [(1, 50 * PER_DAY + 80)]
+    assert scalar(quiet.warehouse, "select count(*) from bms.client_invoice_day") == 70 + 4
     assert quiet.rebuilds_equally()
     (manifest,) = quiet.accept()
     assert (manifest["inserted"], published(quiet.warehouse)[QUIET]) == (2, 2)
@@ -147,9 +145,7 @@ def test_of_a_window_that_lost_rows_the_window_is_held(quiet: Company, warehouse
     assert "drop (8 of 100 in" in message
     (unit,) = held_loads(warehouse, [1])
     assert unit.days == {*days(QUIET - 7 * DAY, 7)}
-    with warehouse.connect() as connection:
-        missing = text("select count(*) from bms.client_invoice where _missing_since is not null")
-        assert connection.scalar(missing) == 0
+    assert scalar(warehouse, MARKED) == 0
     quiet.service.lost = set()
     quiet.read(QUIET - 14 * DAY, QUIET - DAY)
     assert held_loads(warehouse, [1]) == []
@@ -172,6 +168,4 @@ def test_a_small_entity_whose_responses_are_empty_is_held(company: Company) -> N
     company.read(month[0], month[-1])
     company.service.rows = []
     assert "drop (7 of 7 in 4 responses)" in company.held(month[0], month[-1])
-    with company.warehouse.connect() as connection:
-        marked = text("select count(*) from bms.client_invoice where _missing_since is not null")
-        assert connection.scalar(marked) == 0
+    assert scalar(company.warehouse, MARKED) == 0

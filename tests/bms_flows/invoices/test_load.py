@@ -4,21 +4,20 @@ from datetime import date, datetime
 
 import pyarrow as pa
 import pytest
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine
 
 from bms_flows.invoices import load as load_module
 from bms_flows.invoices.load import Languages, Loader
 from bms_warehouse import loads
 from bms_warehouse.database import clock
 from bms_warehouse.loads import driver
+from tests.support.sql import fetch, scalar
 
 
 def last_asked(engine: Engine, connection: Connection) -> datetime:
     """Return when a session was last asked something."""
     pid = driver(connection).info.backend_pid
-    with engine.connect() as other:
-        query = text("select query_start from pg_stat_activity where pid = :pid")
-        return other.scalars(query, {"pid": pid}).one()
+    return scalar(engine, "select query_start from pg_stat_activity where pid = :pid", pid=pid)
 
 
 def test_a_load_without_changes_keeps_its_session_active(
@@ -56,9 +55,8 @@ def load(engine: Engine, *buffers: loads.CopyBuffer, step: int = 1, read: str = 
 
 def stored(engine: Engine) -> list[tuple[int, int, int]]:
     """Return number, version and step of each invoice."""
-    with engine.connect() as connection:
-        query = text("select id_invoice, _version, _step_run_id from bms.client_invoice order by 1")
-        return [(row[0], row[1], row[2]) for row in connection.execute(query)]
+    query = "select id_invoice, _version, _step_run_id from bms.client_invoice order by 1"
+    return [tuple(row) for row in fetch(engine, query)]
 
 
 @pytest.mark.parametrize("read", ["FR", "EN"])

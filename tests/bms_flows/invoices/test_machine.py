@@ -48,9 +48,8 @@ class Nights(RuleBasedStateMachine):
     def start(self, seed: int, invoices: int) -> None:
         Nights.folders += 1
         self.company.data_root = Path(self.company.data_root).parent / str(Nights.folders)
-        with self.company.warehouse.begin() as connection:
-            names = ", ".join(f"bms.{name}" for name in TABLES)
-            connection.execute(text(f"truncate {names} restart identity cascade"))
+        names = ", ".join(f"bms.{name}" for name in TABLES)
+        execute(self.company.warehouse, f"truncate {names} restart identity cascade")
         self.draws = random.Random(seed)
         self.service.rows, self.service.lost = [], set()
         self.service.order = self.draws

@@ -20,7 +20,7 @@ from proofs.losses_invoices import set_today
 from tests.bms_flows.invoices.listed import Company, days, invoice
 from tests.bms_flows.invoices.number_dialects import NUMBERS_FROM, NUMBERS_TO, lost_rows, numbered
 from tests.support.days import today
-from tests.support.sql import scalars
+from tests.support.sql import fetch, scalars
 
 LINKS = Links("http://localhost:8080", "docs/runbook.md", ZoneInfo("UTC"))
 COUNT = 40
@@ -95,9 +95,8 @@ def test_an_accepted_hole_opens_no_alarm_again(
     assert CliRunner().invoke(app, command, env=environment).exit_code == 3, "nothing is left"
     company.read(today() - 10 * DAY, today() - DAY)
     assert open_alarms(company.warehouse, later=number_alarms.GRACE) == []
-    with company.warehouse.connect() as connection:
-        stored = text("select accepted_by, accepted_reason from bms.client_invoice_missing_number")
-        assert [*connection.execute(stored).one()] == ["Ada", "number never given"]
+    stored = "select accepted_by, accepted_reason from bms.client_invoice_missing_number"
+    assert fetch(company.warehouse, stored) == [("Ada", "number never given")]
 
 
 @pytest.mark.parametrize("corrected", ["changed", "deleted and entered again"])

@@ -4,11 +4,12 @@ from datetime import date
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_flows.runtime.checks import LoadHeld
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.conftest import Extract
+from tests.support.sql import scalar
 
 TEN_WEEKS = ("2026-01-04", "2026-03-14")
 MONDAY = "2026-03-16"
@@ -29,9 +30,8 @@ def test_an_empty_new_day_is_held(
     sandbox.set_fault(loss, operation="list_client_invoices", count=1)
     with pytest.raises(LoadHeld, match="fewer_than_usual"):
         extract(MONDAY, MONDAY)
-    with warehouse.connect() as connection:
-        stored = text(f"select count(*) from bms.client_invoice where _day = '{MONDAY}'")
-        assert connection.scalar(stored) == 0
+    stored = f"select count(*) from bms.client_invoice where _day = '{MONDAY}'"
+    assert scalar(warehouse, stored) == 0
     assert extract(MONDAY, MONDAY)["inserted"] > 0, "the next try finds it"
 
 

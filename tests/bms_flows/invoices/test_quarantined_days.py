@@ -4,20 +4,20 @@ from datetime import date
 from itertools import permutations
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_flows.runtime.windows import DAY, Window
 from tests.bms_flows.invoices.listed import Company, invoice
 from tests.support.days import today
+from tests.support.sql import fetch
 
 MONDAY = date(2026, 3, 2)
 WEEK = Window(MONDAY, MONDAY + 6 * DAY)
 
 
 def quarantined(warehouse: Engine) -> list[tuple[str, date, date]]:
-    with warehouse.connect() as connection:
-        rows = text("select row_key, first_day, last_day from bms.quarantine order by 1")
-        return [tuple(row) for row in connection.execute(rows)]
+    rows = fetch(warehouse, "select row_key, first_day, last_day from bms.quarantine order by 1")
+    return [tuple(row) for row in rows]
 
 
 @pytest.fixture

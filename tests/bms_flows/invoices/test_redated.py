@@ -4,7 +4,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_flows.invoices.lookback import MOVED_REACH, search_windows
 from bms_flows.runtime.settings import FlowSettings
@@ -105,9 +105,8 @@ def test_a_deleted_invoice_is_marked_after_the_days_around_were_asked_for(march:
     assert state(march.warehouse, 1100)[2] is True
     asked = {day for window in march.service.asked for day in window}
     assert {*Window(date(2026, 2, 8), date(2026, 4, 11))} <= asked
-    with march.warehouse.connect() as connection:
-        read = text("select count(*) from bms.client_invoice_day where day > '2026-03-31'")
-        assert connection.scalar(read) == 0, "days asked for by the way don't count as read"
+    read = "select count(*) from bms.client_invoice_day where day > '2026-03-31'"
+    assert scalar(march.warehouse, read) == 0, "days asked for by the way don't count as read"
     march.service.asked.clear()
     assert march.read(date(2026, 3, 11))["missing"] == 0
     assert march.service.asked == [Window(date(2026, 3, 11), date(2026, 3, 11))]
@@ -240,7 +239,6 @@ def test_invoices_follow_a_corrected_range_date(company: Company, warehouse: Eng
     company.read(first, first + 6 * DAY)
     company.settings = FlowSettings(invoice_range_date="due_date")
     assert company.read(first, first + 6 * DAY)["changed"] == 4
-    with warehouse.connect() as connection:
-        stored = text("select bool_and(_day = due_date), min(_version) from bms.client_invoice")
-        assert connection.execute(stored).one() == (True, 2)
+    stored = "select bool_and(_day = due_date), min(_version) from bms.client_invoice"
+    assert fetch(warehouse, stored) == [(True, 2)]
     assert company.rebuilds_equally()

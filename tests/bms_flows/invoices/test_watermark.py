@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine
 
 from bms_flows.invoices.planning import plan_with_lookback
 from bms_flows.runtime.settings import FlowSettings
@@ -12,13 +12,11 @@ from bms_sandbox.serve import Sandbox
 from bms_warehouse.tables import client_invoice_day
 from tests.bms_flows.conftest import Extract
 from tests.support.days import today
-from tests.support.sql import scalar
+from tests.support.sql import scalar, scalars
 
 
 def read_days(warehouse: Engine) -> list[date]:
-    with warehouse.connect() as connection:
-        days = select(client_invoice_day.c.day).order_by(client_invoice_day.c.day)
-        return [*connection.scalars(days)]
+    return [*scalars(warehouse, "select day from bms.client_invoice_day order by 1")]
 
 
 @pytest.mark.parametrize("zone", ["Europe/Paris", "Etc/GMT+12", "Pacific/Kiritimati"])

@@ -3,21 +3,20 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from bms_flows.mirror.resource import RunOptions
 from bms_flows.runtime.checks import LoadHeld
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.environment import Mirror
+from tests.support.sql import fetch
 
 LIST_ONLY = RunOptions(details=False)
 ACCEPTED = RunOptions(details=False, accept_gone=True)
 
 
 def latest(mirror: Mirror) -> dict[str, Any]:
-    with mirror.warehouse.connect() as connection:
-        found = connection.execute(text("select * from bms.step_run order by id desc limit 1"))
-        return dict(found.mappings().one())
+    [found] = fetch(mirror.warehouse, "select * from bms.step_run order by id desc limit 1")
+    return found._asdict()
 
 
 def emails(mirror: Mirror) -> list[Any]:

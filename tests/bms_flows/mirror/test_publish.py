@@ -11,6 +11,7 @@ from bms_sandbox.serve import Sandbox
 from bms_warehouse import mirrors
 from bms_warehouse.tables import contact
 from tests.bms_flows.mirror.environment import Mirror
+from tests.support.sql import scalars
 
 LIST_ONLY = RunOptions(details=False)
 UNREADABLE = "Ly\x00on"
@@ -18,9 +19,7 @@ LATER = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 def quarantined(mirror: Mirror) -> list[str]:
-    with mirror.warehouse.connect() as connection:
-        keys = connection.execute(text("select row_key from bms.quarantine order by 1"))
-        return [*keys.scalars()]
+    return [*scalars(mirror.warehouse, "select row_key from bms.quarantine order by 1")]
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.environment import NEVER, Mirror
+from tests.support.sql import fetch
 
 DETAILS_LATER = RunOptions(details=False)
 
 
 def last_run(mirror: Mirror) -> dict[str, Any]:
-    with mirror.warehouse.connect() as connection:
-        found = connection.exec_driver_sql("select * from bms.step_run order by id desc limit 1")
-        return dict(found.mappings().one())
+    [found] = fetch(mirror.warehouse, "select * from bms.step_run order by id desc limit 1")
+    return found._asdict()
 
 
 def balanced(counts: dict[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from bms_flows.onboarding.planning.approval import Plans
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.notice import Send
 from tests.bms_flows.monitoring.conftest import Channel
+from tests.support.sql import execute
 
 SETTINGS = OnboardingSettings(airflow_url="https://airflow.example.com")
 PLAN = "ab" * 32
@@ -49,11 +50,11 @@ def notify(warehouse: Engine, channel: Channel, asked_at: datetime) -> Callable[
         hours: float, to: Callable[[str], Send | None] = lambda _: channel, **given: Any
     ) -> int:
         settings = replace(SETTINGS, **given)
-        with warehouse.begin() as connection:  # the time of the last message, as `hours` counts it
-            connection.execute(
-                text("update bms.creation_plan set notified_at = :t where notified_at > :t"),
-                {"t": asked_at},
-            )
+        execute(  # the time of the last message, as `hours` counts it
+            warehouse,
+            "update bms.creation_plan set notified_at = :t where notified_at > :t",
+            t=asked_at,
+        )
         return approvals.notify(warehouse, to, settings, asked_at + timedelta(hours=hours))
 
     return send

@@ -3,10 +3,11 @@
 import random
 from collections import Counter, defaultdict
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_flows.catalog import FLOWS
 from bms_flows.monitoring.deadlines import Deadline, LoadEnd, months, read_months
@@ -15,6 +16,7 @@ from bms_flows.monitoring.freshness_check import describe
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting
 from bms_flows.runtime.working_days import Holidays
+from tests.support.steps import add_step
 
 DAY = timedelta(days=1)
 PARIS = ZoneInfo("Europe/Paris")
@@ -128,25 +130,20 @@ def test_the_deadline_of_a_setting_is_a_time_of_day() -> None:
         FlowSettings.from_environment(given)
 
 
+LOAD: dict[str, Any] = {"flow": "invoice_extraction", "step": "extract", "id_entity": 1}
+
+
 def test_a_flow_is_late_with_a_fresh_load_that_lacks_the_last_working_day(
     warehouse: Engine,
 ) -> None:
     now = datetime(2026, 3, 31, 8, 0, tzinfo=UTC)  # a Tuesday, 10:00 in Paris
-    insert = text("""insert into bms.step_run (flow, dag_run_id, step, id_entity, window_end, state, started_at,
-        finished_at) values ('invoice_extraction', :run, 'extract', 1, :day, :state, :at, :at)""")
     settings = FlowSettings(
         fresh_by={"invoice_extraction": "07:30"}, fresh_hours={"invoice_extraction": 72}
     )
     with warehouse.begin() as connection:
         for day, hours, state in ((27, 79, "complete"), (29, 30, "complete"), (30, 4, "failed")):
-            at = now - timedelta(hours=hours)
-            given = {
-                "run": f"scheduled__{hours}",
-                "day": date(2026, 3, day),
-                "state": state,
-                "at": at,
-            }
-            connection.execute(insert, given)
+            given = {"dag_run_id": f"scheduled__{hours}", "window_end": date(2026, 3, day)}
+            add_step(connection, now - timedelta(hours=hours), **LOAD, state=state, **given)
         flow = FLOWS["invoice_extraction"]
         month = read_months(connection, flow, settings, now - 9 * DAY, now)
         freshness = read_freshness(connection, settings, now)["invoice_extraction"]
@@ -165,14 +162,12 @@ def test_a_day_that_is_not_over_when_a_load_reads_it_is_not_one_that_the_load_ha
 ) -> None:
     """A run by hand on Friday afternoon reads until the end of the month, or a mistyped year."""
     friday, monday = date(2026, 3, 27), datetime(2026, 3, 30, 8, 0, tzinfo=UTC)
-    insert = text("""insert into bms.step_run (flow, dag_run_id, step, id_entity, window_end, state, started_at,
-        finished_at) values ('invoice_extraction', :run, 'extract', 1, :day, 'complete', :at, :at)""")
     runs = {"scheduled__1": (friday - DAY, 5), "manual__1": (friday + (ahead - 1) * DAY, 14)}
     settings = FlowSettings(fresh_by={"invoice_extraction": "07:30"})
     with warehouse.begin() as connection:
         for run, (day, hour) in runs.items():
             at = datetime.combine(friday, time(hour), UTC)
-            connection.execute(insert, {"run": run, "day": day, "at": at})
+            add_step(connection, at, **LOAD, dag_run_id=run, window_end=day)
         flow = FLOWS["invoice_extraction"]
         freshness = read_freshness(connection, settings, monday)["invoice_extraction"]
         [month] = read_months(connection, flow, settings, monday - 9 * DAY, monday)

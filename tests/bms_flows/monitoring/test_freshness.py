@@ -10,6 +10,7 @@ from bms_flows.catalog import FLOWS
 from bms_flows.monitoring.freshness import Freshness, LoadHistory, evaluate, read_freshness
 from bms_flows.runtime.settings import FlowSettings
 from bms_warehouse.tables import step_run
+from tests.support.steps import add_step
 
 NOW = datetime(2026, 3, 31, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -81,15 +82,8 @@ class StepRuns:
     def step(self, flow: str, hours: float, state: str = "complete", **given: Any) -> None:
         """Insert a step that started `hours` ago and took a minute."""
         ended = None if state == "running" else ago(hours) + timedelta(minutes=1)
-        values = {
-            "flow": flow,
-            "dag_run_id": f"scheduled__{hours}",
-            "step": "sync",
-            "state": state,
-            "started_at": ago(hours),
-            "finished_at": ended,
-        }
-        self.connection.execute(insert(step_run).values(values | given))
+        given = {"dag_run_id": f"scheduled__{hours}", "finished_at": ended, **given}
+        add_step(self.connection, ago(hours), flow=flow, state=state, **given)
 
     def load(
         self, hours: float, state: str = "complete", *, id_entity: int = 1, **given: Any

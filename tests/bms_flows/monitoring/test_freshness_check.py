@@ -6,7 +6,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from sqlalchemy import Connection, Engine, event, insert, text
+from sqlalchemy import Connection, Engine, event, text
 
 from bms_flows.catalog import LOADED_BY
 from bms_flows.monitoring import alarms, failed_tasks
@@ -15,7 +15,7 @@ from bms_flows.monitoring.freshness_check import check_targets
 from bms_flows.monitoring.gauges import gauges
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings
-from bms_warehouse.tables import step_run
+from tests.support.steps import add_step
 
 LINKS = Links("http://localhost:8080", "docs/runbook.md", ZoneInfo("UTC"))
 NOW = datetime.now(UTC)
@@ -37,16 +37,8 @@ def connection(warehouse: Engine) -> Any:
 
 def step(connection: Connection, hours: float, state: str = "complete", **given: Any) -> None:
     """Insert a step that ended `hours` ago."""
-    at = NOW - hours * HOUR
-    values = {
-        "flow": "contact_sync",
-        "dag_run_id": f"scheduled__{hours}",
-        "step": "sync",
-        "state": state,
-        "started_at": at,
-        "finished_at": at,
-    }
-    connection.execute(insert(step_run).values(values | given))
+    given = {"dag_run_id": f"scheduled__{hours}", "state": state, **given}
+    add_step(connection, NOW - hours * HOUR, **given)
 
 
 def look(connection: Connection, settings: FlowSettings | None = None) -> list[alarms.Alarm]:

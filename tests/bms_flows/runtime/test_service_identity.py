@@ -9,7 +9,7 @@ from bms_cli.app import main
 from bms_flows.runtime import service_identity
 from bms_flows.runtime.service_identity import ServiceIdentity, ServiceMismatch, require
 from bms_warehouse.tables import service_identity as table
-from tests.support.sql import execute
+from tests.support.sql import execute, fetch
 
 SANDBOX = ServiceIdentity("localhost", "demo-application")
 REAL = ServiceIdentity("bms.example.com", "acme")
@@ -104,9 +104,8 @@ def test_the_command_confirms_a_change(
     require(warehouse, REAL)
     with pytest.raises(ServiceMismatch, match=r"holds the data of bms\.example\.com"):
         require(warehouse, SANDBOX)
-    with warehouse.connect() as connection:
-        stored = connection.execute(select(table.c.id, table.c.confirmed).order_by(table.c.id))
-        assert [tuple(row) for row in stored] == [(1, False), (2, True)]
+    query = f"select id, confirmed from {table.fullname} order by 1"
+    assert fetch(warehouse, query) == [(1, False), (2, True)]
 
 
 def test_the_command_shows_the_service(

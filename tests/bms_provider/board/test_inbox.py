@@ -26,7 +26,7 @@ from bms_provider.board import inbox
 from bms_provider.board.inbox import READER
 from tests.bms_provider.board.conftest import Visit
 from tests.support import workbooks
-from tests.support.sql import execute, scalar
+from tests.support.sql import execute, fetch, scalar
 
 INBOX = "/bms/flows/employee_onboarding/inbox"
 OURS = {"X-BMS-Board": "1", "Sec-Fetch-Site": "same-origin"}
@@ -59,15 +59,6 @@ def page_of(client: TestClient, content: bytes, name: str = "entrées.csv") -> s
 def csv(*rows: str, header: str = HEADER) -> bytes:
     """Return a CSV."""
     return "".join(f"{row}\r\n" for row in (header, *rows)).encode("cp1252")
-
-
-def workbook(*rows: list[Any]) -> bytes:
-    """Return a workbook."""
-    book, stream = openpyxl.Workbook(), io.BytesIO()
-    for row in rows:
-        book.active.append(row)  # type: ignore[union-attr]  # a new workbook has a sheet
-    book.save(stream)
-    return stream.getvalue()
 
 
 def post(client: TestClient, address: str, **content: Any) -> Any:
@@ -133,10 +124,7 @@ def test_an_upload_is_corrected_and_submitted_as_an_ordinary_drop(
     assert dropped.read_bytes() == csv(
         ROWS[0], f"710002;Martin;Léa;1;{START}", f"710003;Roux;Max;1;{START}"
     )
-    with warehouse.connect() as connection:
-        drop = connection.execute(
-            text("select path, state, submitted_by, dag_run_id from bms.dropped_file")
-        ).one()
+    [drop] = fetch(warehouse, "select path, state, submitted_by, dag_run_id from bms.dropped_file")
     assert drop[:3] == ("entrées.csv", "open", "recruiter")
     [original] = (data_root / "archive/employees").rglob("original-*")
     assert original.read_bytes() == csv(*ROWS)
@@ -234,12 +222,12 @@ def test_a_missing_column_is_filled_in_on_the_page(hr: TestClient) -> None:
 def test_a_workbook_is_corrected_without_a_change_to_other_cells(
     hr: TestClient, data_root: Path
 ) -> None:
-    content = workbook(
+    rows = (
         ["Matricule", "Nom", "Prénom", "Entité", "Date d'entrée"],
         ["007", None, "Zoé", 1, date(2027, 1, 4)],
         ["008", "Roux", "Max", 1, date(2027, 1, 5)],
     )
-    page = page_of(hr, content, "entrées.xlsx")
+    page = page_of(hr, workbooks.saved(workbooks.of_rows(rows)), "entrées.xlsx")
     correct(hr, page, {"2": {"1": "Dupont"}})
     shown = hr.get(page).text
     assert "aria-invalid" not in shown

@@ -18,6 +18,7 @@ from tests import services
 from tests.bms_provider.board.conftest import Visit
 from tests.bms_provider.board.test_inbox import START, csv
 from tests.support.sql import execute, scalar
+from tests.support.steps import add_step
 
 BOARD = "https://board.example/airflow"
 INBOX = f"{BOARD}/bms/flows/employee_onboarding/inbox"
@@ -44,11 +45,8 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def mirror(warehouse: Engine) -> None:
     """A mirror with an employee, read today."""
+    add_step(warehouse, flow="employee_directory", id_entity=1)
     with warehouse.begin() as connection:
-        connection.execute(
-            text("""insert into bms.step_run (flow, dag_run_id, step, id_entity, state, started_at,
-                finished_at) values ('employee_directory', 'scheduled__1', 'sync', 1, 'complete', now(), now())""")
-        )
         connection.execute(
             text("""insert into bms.employee (guid_employee, id_employee, payroll_number, last_name,
                 first_name, start_date, _entity, id_entity, deleted, _detailed, _standby, _former,

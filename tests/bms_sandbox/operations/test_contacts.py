@@ -175,3 +175,8 @@ def test_extra_fields_are_added_to_every_object(caller: Caller) -> None:
     caller.sandbox.set_dialect(extra_fields=True)
     content = caller.get(PATH, filter="ALL").json()
     assert {"x_revision", "x_labels"} <= set(content) & set(content["data"][0])
+
+
+def test_a_time_that_another_user_gives_is_shown_in_the_zone_of_the_service(caller: Caller) -> None:
+    caller.sandbox.edit("contacts", 1001, deleted_on="2026-03-31T10:00:00Z")
+    assert caller.get(f"{PATH}/1001").json()["deleted_on"] == "2026-03-31T12:00:00+02:00"

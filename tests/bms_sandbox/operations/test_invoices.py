@@ -58,6 +58,29 @@ def test_later_day_sees_invoices_paid_sent_and_canceled(caller: Caller) -> None:
     assert any(before[n]["total_due"] and not after[n]["total_due"] for n in before)
 
 
+def test_manual_changes_are_visible_at_once(caller: Caller) -> None:
+    sandbox = caller.sandbox
+    rows = [r for r in listed(caller, "2026-03-30", "2026-03-30") if r["status"] == "SENT"]
+    paid, canceled, gone, edited, *_ = (row["id_invoice"] for row in rows)
+    sandbox.pay(1, paid, "1.00")
+    sandbox.cancel(1, canceled, id_credit=77)
+    sandbox.delete_invoice(1, gone)
+    sandbox.edit_invoice(
+        1, edited, invoice_subject="Changé", total_excl_vat="12.34", total_vat="0.00"
+    )
+    made = sandbox.insert_invoice(invoice_date="2026-03-30", client_name="Nouveau")["id_invoice"]
+    now = {row["id_invoice"]: row for row in listed(caller, "2026-03-30", "2026-03-30")}
+    assert now[paid]["status"] == "PARTIAL"
+    assert now[paid]["total_due"] == now[paid]["total_incl_vat"] - 1
+    assert (now[canceled]["canceled"], now[canceled]["id_credit"]) == (True, 77)
+    assert gone not in now
+    assert (now[edited]["invoice_subject"], now[edited]["total_incl_vat"]) == (
+        "Changé",
+        Decimal("12.34"),
+    )
+    assert now[made]["client_name"] == "Nouveau"
+
+
 def test_no_invoice_of_the_future(caller: Caller) -> None:
     assert listed(caller, "2026-04-01", "2026-12-31") == []
     caller.sandbox.advance(days=1)

@@ -1,6 +1,5 @@
 """Discovery of dropped files: complete files are claimed; system files and partial files are not."""
 
-import io
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +9,6 @@ from random import Random
 from tempfile import TemporaryDirectory
 from threading import Event
 
-import openpyxl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +26,7 @@ from bms_flows.onboarding.inbox.discovery import (
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Limits
 from bms_flows.onboarding.resources.employee import EMPLOYEE
+from tests.support.workbooks import of_rows, saved
 
 
 def names(inbox: UPath) -> tuple[str, ...]:
@@ -261,13 +260,7 @@ TRIES = 1_000
 
 @cache
 def workbook(rows: int) -> bytes:
-    book = openpyxl.Workbook(write_only=True)
-    sheet = book.create_sheet()
-    for number in range(rows):
-        sheet.append([number, "Noël", 1])
-    stream = io.BytesIO()
-    book.save(stream)
-    return stream.getvalue()
+    return saved(of_rows([number, "Noël", 1] for number in range(rows)))
 
 
 def drops(random: Random) -> tuple[str, bytes, set[int]]:

@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Engine
 from upath import UPath
 
 from bms_flows.onboarding.inbox import claim, discovery, unclaimed
 from bms_flows.onboarding.inbox.discovery import WaitReason
 from bms_flows.onboarding.inbox.unclaimed import UnfinishedFile
 from bms_flows.texts import WAITING
-from bms_warehouse.tables import dropped_file
+from tests.support.sql import fetch
 
 ROW = "Matricule;Nom\r\n001;Dupré\r\n".encode()
 
@@ -34,13 +34,8 @@ def unfinished(inbox: UPath, warehouse: Engine) -> list[UnfinishedFile]:
 
 
 def states(warehouse: Engine) -> list[tuple[str, str | None]]:
-    with warehouse.connect() as connection:
-        found = connection.execute(
-            select(
-                dropped_file.c.state, func.coalesce(dropped_file.c.waits_for, dropped_file.c.reason)
-            ).order_by(dropped_file.c.id)
-        )
-        return [(state, why) for state, why in found]
+    query = "select state, coalesce(waits_for, reason) from bms.dropped_file order by id"
+    return [tuple(row) for row in fetch(warehouse, query)]
 
 
 def test_a_file_without_a_last_line_end_waits(inbox: UPath, warehouse: Engine) -> None:

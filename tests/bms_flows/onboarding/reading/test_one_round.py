@@ -1,13 +1,11 @@
 """Ordinary HR workbooks are read in one round: what is no row is left out with a note, and all faults come at once."""
 
-import io
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pytest
 
 from bms_flows.onboarding.reading import header as headers
@@ -20,6 +18,7 @@ from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.settings import DeclaredFormat
 from tests.support import awkward_workbooks
 from tests.support.awkward_workbooks import PEOPLE, WORKBOOKS
+from tests.support.workbooks import of_rows, saved
 
 HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée"
 
@@ -29,13 +28,10 @@ def sheet(*lines: str, **given: Any) -> Sheet:
 
 
 def book(rows: Sequence[Sequence[Any]], *merged: str) -> Sheet:
-    made: Any = openpyxl.Workbook()
-    for row in rows:
-        made.active.append(row)
+    made = of_rows(rows)
     for cells in merged:
         made.active.merge_cells(cells)
-    made.save(stream := io.BytesIO())
-    return read(stream.getvalue(), "a.xlsx", EMPLOYEE)
+    return read(saved(made), "a.xlsx", EMPLOYEE)
 
 
 def notes(found: Sheet) -> list[tuple[str, int | None]]:

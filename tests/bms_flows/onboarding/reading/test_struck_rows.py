@@ -13,23 +13,14 @@ from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.employee import EMPLOYEE
+from tests.support.workbooks import of_rows, saved
 
 STRUCK = Font(strike=True)
 PARTLY = CellRichText("Robin", TextBlock(InlineFont(strike=True), " Martin"))
 
 
 def book(*names: Any) -> Any:
-    made: Any = openpyxl.Workbook()
-    made.active.append(["Nom", "Entité", "Ville"])
-    for name in names:
-        made.active.append([name, 1, None])
-    return made
-
-
-def saved(made: Any) -> bytes:
-    stream = io.BytesIO()
-    made.save(stream)
-    return stream.getvalue()
+    return of_rows([["Nom", "Entité", "Ville"], *([name, 1, None] for name in names)])
 
 
 def faults(sheet: Sheet) -> list[tuple[str, int | None]]:

@@ -22,21 +22,16 @@ from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Limits, Sheet
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.employee import EMPLOYEE
-from tests.support.workbooks import workbook
+from tests.support.workbooks import of_rows, saved, workbook
 
 Arrange = Callable[[Any], None]
 
 
 def book(rows: Sequence[Sequence[Any]], arrange: Arrange | None = None) -> bytes:
-    made: Any = openpyxl.Workbook()
-    sheet = made.active
-    for row in rows:
-        sheet.append(row)
+    made = of_rows(rows)
     if arrange:
         arrange(made)
-    stream = io.BytesIO()
-    made.save(stream)
-    return stream.getvalue()
+    return saved(made)
 
 
 def opened(rows: Sequence[Sequence[Any]], arrange: Arrange | None = None, **given: Any) -> Sheet:

@@ -2,7 +2,6 @@
 
 # ruff: noqa: DTZ001 - a workbook's dates have no zone
 
-import io
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ import openpyxl
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.resources.description import Value
 from bms_flows.onboarding.resources.employee import EMPLOYEE
+from tests.support.workbooks import saved
 
 Written = tuple[Any, str]
 """What a cell stores, and its format."""
@@ -84,9 +84,7 @@ def workbooks() -> Iterator[tuple[bytes, bool]]:
                 cell.value, cell.number_format = write(value)  # type: ignore[operator]
         hides = number % 2 == 1
         sheet.row_dimensions[HIDDEN].hidden = hides
-        stream = io.BytesIO()
-        book.save(stream)
-        yield stream.getvalue(), hides
+        yield saved(book), hides
 
 
 def test_every_cell_is_what_its_user_sees(figure: Callable[[str], None]) -> None:

@@ -19,6 +19,7 @@ from bms_flows.onboarding.reading.sheet import REPORT_COLUMNS, Sheet
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from tests.support.excel import formulas
+from tests.support.workbooks import of_rows, saved
 
 ADDED = ";".join(REPORT_COLUMNS["FR"])
 
@@ -82,12 +83,8 @@ def test_an_unchanged_reject_file_is_rejected_for_the_same_cells(ending: str) ->
 
 
 def test_a_formula_without_a_value_is_not_an_empty_cell_when_it_is_dropped_again() -> None:
-    book: Any = openpyxl.Workbook()
-    stream = io.BytesIO()
-    for row in (["Nom", "Salaire"], ["Dupré", "=2000+500"]):
-        book.active.append(row)
-    book.save(stream)
-    again = rejected(stream.getvalue(), "a.xlsx")
+    content = saved(of_rows([["Nom", "Salaire"], ["Dupré", "=2000+500"]]))
+    again = rejected(content, "a.xlsx")
     shown: Any = openpyxl.load_workbook(io.BytesIO(again)).active
     assert [cell.value for cell in shown[2]][-2:] == ["Dupré", "#N/A"]
     assert [fault.code for fault in read(again, "b.xlsx", EMPLOYEE).faults] == ["excel_error"]
@@ -230,15 +227,11 @@ def test_a_reject_file_is_read_back_unchanged(
 
 
 def book(rows: Sequence[Sequence[Any]]) -> bytes:
-    made: Any = openpyxl.Workbook()
+    made = of_rows(rows)
     made.active.title = "Salariés"
-    for row in rows:
-        made.active.append(row)
     made.active["A2"].number_format = "000000"
     made.active.column_dimensions["A"].width = 33
-    stream = io.BytesIO()
-    made.save(stream)
-    return stream.getvalue()
+    return saved(made)
 
 
 def test_a_rejected_workbook_is_returned_as_a_workbook() -> None:
@@ -279,8 +272,7 @@ def test_a_text_that_looks_like_a_formula_stays_a_text_in_a_workbook() -> None:
     made = openpyxl.load_workbook(io.BytesIO(book([["Nom", "Entité"], ["A", "un"]])))
     typed = made.worksheets[0]["A2"]
     typed.value, typed.data_type = "=HYPERLINK(1)", "s"
-    made.save(stream := io.BytesIO())
-    content = stream.getvalue()
+    content = saved(made)
     sheet = read(content, "a.xlsx", EMPLOYEE)
     again = openpyxl.load_workbook(
         io.BytesIO(reject_files(content, sheet.form, all_faults(sheet))[".xlsx"])
@@ -294,12 +286,7 @@ def test_a_text_that_looks_like_a_formula_stays_a_text_in_a_workbook() -> None:
 def test_sentences_fit_their_columns_in_a_workbook(name: str) -> None:
     content = "Nom;Entité\r\nDupré;un\r\n".encode()
     if name.endswith(".xlsx"):
-        book = openpyxl.Workbook()
-        for line in content.decode().split("\r\n")[:2]:
-            book.active.append(line.split(";"))  # type: ignore[union-attr]
-        stream = io.BytesIO()
-        book.save(stream)
-        content = stream.getvalue()
+        content = saved(of_rows(line.split(";") for line in content.decode().splitlines()))
     sheet: Any = openpyxl.load_workbook(io.BytesIO(rejected(content, name, ".xlsx"))).active
     widths = {cell.value: sheet.column_dimensions[cell.column_letter].width for cell in sheet[1]}
     assert widths["_reason_fr"] > 3 * widths["_line"]

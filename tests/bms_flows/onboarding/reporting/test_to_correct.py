@@ -12,6 +12,7 @@ from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.employee import EMPLOYEE
+from tests.support.workbooks import of_rows, saved
 
 DROP = (
     "Nom;Prénom;Entité;Matricule;Date d'entrée\r\n"
@@ -23,13 +24,10 @@ DROP = (
 
 def workbook_of(drop: bytes) -> bytes:
     """The same rows as a workbook of the user, with a date and a number."""
-    made: Any = openpyxl.Workbook()
-    for line in drop.decode().splitlines():
-        made.active.append(line.split(";"))
+    made = of_rows(line.split(";") for line in drop.decode().splitlines())
     made.active["C4"].value = 1
     made.active.column_dimensions["A"].width = 33
-    made.save(stream := io.BytesIO())
-    return stream.getvalue()
+    return saved(made)
 
 
 def rejected(name: str, language: Any = "FR") -> bytes:
@@ -119,8 +117,7 @@ def test_a_corrected_file_is_accepted_when_it_is_dropped_again(name: str) -> Non
     }.items():
         for header, value in corrections.items():
             sheet.cell(line, head[header]).value = value
-    book.save(stream := io.BytesIO())
-    again = read(stream.getvalue(), "corrected.xlsx", EMPLOYEE)
+    again = read(saved(book), "corrected.xlsx", EMPLOYEE)
     assert again.faults == ()
     assert [row.values["first_name"] for row in again.rows] == ["Benoît", "Anaïs"]
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from html import unescape
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event, text
@@ -15,6 +16,7 @@ from bms_provider.board.flows import FLOWS
 from tests.bms_provider.board import history
 from tests.bms_provider.board.conftest import Visit
 from tests.support.sql import execute
+from tests.support.steps import add_step
 
 
 @pytest.fixture
@@ -69,17 +71,9 @@ def test_an_alarm_shows_its_remedy_and_who_acknowledged_it(visit: Visit, warehou
 def test_the_overview_shows_the_audit_cycle_and_the_differing_part(
     visit: Visit, warehouse: Engine
 ) -> None:
+    cycle = {"cycle": {"contact": {"days": 56, "total": 334, "unit": "parts"}}}
+    add_step(warehouse, flow="reconciliation", step="audit", details=cycle)
     with warehouse.begin() as connection:
-        connection.execute(
-            text(
-                """
-                insert into bms.step_run (flow, dag_run_id, step, state, details, started_at, finished_at)
-                values ('reconciliation', 'r', 'audit', 'complete',
-                    cast(:cycle as jsonb), now(), now())
-                """
-            ),
-            {"cycle": '{"cycle": {"contact": {"days": 56, "total": 334, "unit": "parts"}}}'},
-        )
         connection.execute(
             text(
                 """
@@ -124,20 +118,14 @@ def test_the_last_complete_load_is_the_load_that_freshness_counts(
     visit: Visit, warehouse: Engine
 ) -> None:
     """A later run of a part of the list is complete but does not count for freshness."""
-    with warehouse.begin() as connection:
-        for run, hours, rows, whole in (
-            ("scheduled__1", 3, 4000, True),
-            ("scheduled__2", 2, 5000, True),
-            ("manual__part", 1, 7, False),
-        ):
-            connection.execute(
-                text("""insert into bms.step_run (flow, dag_run_id, step, state, rows_read, unchanged,
-                    details, started_at, finished_at)
-                    values ('contact_sync', :run, 'sync', 'complete', :rows, :rows,
-                    jsonb_build_object('whole', cast(:whole as boolean)),
-                    now() - (:hours + 0.1) * interval '1 hour', now() - :hours * interval '1 hour')"""),
-                {"run": run, "hours": hours, "rows": rows, "whole": whole},
-            )
+    for run, hours, rows, whole in (
+        ("scheduled__1", 3, 4000, True),
+        ("scheduled__2", 2, 5000, True),
+        ("manual__part", 1, 7, False),
+    ):
+        at = datetime.now(UTC) - timedelta(hours=hours)
+        counts: dict[str, Any] = {"rows_read": rows, "unchanged": rows, "details": {"whole": whole}}
+        add_step(warehouse, at, dag_run_id=run, **counts)
     page = visit("viewer").get("/bms/").text
     row = page[page.index('id="flows"') :]
     row = row[row.index('/bms/flows/contact_sync"') :]
@@ -177,16 +165,8 @@ def test_the_headline_counts_flows_that_never_ran(
 ) -> None:
     with warehouse.begin() as connection:
         for flow in FLOWS.values():
-            connection.execute(
-                text("""insert into bms.step_run (flow, dag_run_id, step, state, details, started_at,
-                    finished_at) values (:flow, 'scheduled__1', :step, 'complete', cast(:details as jsonb),
-                    now(), now())"""),
-                {
-                    "flow": flow.dag_id,
-                    "step": flow.last_step,
-                    "details": '{"ending": "refused"}' if flow.creates else None,
-                },
-            )
+            details = {"ending": "refused"} if flow.creates else {}
+            add_step(connection, flow=flow.dag_id, step=flow.last_step, details=details)
         connection.execute(text("update bms.step_run set window_end = current_date"))
         for statement in filter(None, change.split(";")):
             connection.execute(text(statement))
@@ -197,15 +177,10 @@ def test_the_headline_counts_flows_that_never_ran(
 def test_rejected_rows_of_a_drop_are_not_quarantined_and_a_refused_file_is_not_complete(
     visit: Visit, warehouse: Engine
 ) -> None:
-    execute(
-        warehouse,
-        """insert into bms.step_run (flow, dag_run_id, step, state, rows_read, quarantined, details,
-                started_at, finished_at)
-                values ('contact_creation', 'manual__1', 'conclude', 'complete', 4, 4, cast(:details as jsonb),
-                now(), now())""",
-        details='{"drop": 1, "ending": "refused", "created": 0, "adopted": 0, "already_there": 0,'
-        ' "rejected": 4, "needs_review": 0, "waiting": 0}',
-    )
+    none = dict.fromkeys(("created", "adopted", "already_there", "needs_review", "waiting"), 0)
+    counts: dict[str, Any] = {"dag_run_id": "manual__1", "rows_read": 4, "quarantined": 4}
+    details = {"drop": 1, "ending": "refused", **none, "rejected": 4}
+    add_step(warehouse, flow="contact_creation", step="conclude", **counts, details=details)
     client = visit("viewer")
     row = plain(client.get("/bms/").text.partition('id="creations"')[2].partition("</section>")[0])
     assert "Quarantined" not in row

@@ -90,12 +90,13 @@ def unanswered(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, inbox: Path) -
     """A file of four whose creates were not executed or answered until every attempt was used."""
     monkeypatch.setenv("BMS_CREATE_ATTEMPTS", "1")
     monkeypatch.setenv("BMS_SETTLE_S", "0.1")
-    monkeypatch.setenv("BMS_CREATE_TIMEOUT_S", "3")
+    monkeypatch.setenv("BMS_CREATE_TIMEOUT_S", "1")  # each attempt is settled after this time
     rows = "".join(f"81000{n};Dupré{n};Zoé;1;2027-01-04\r\n" for n in range(4))
     (inbox / "juin.csv").write_text(HEADER + rows)
     sandbox.set_fault("reset_after_read", "create_employee")
     assert carried("manual__1", path="juin.csv")["needs_review"] == 4
     sandbox.clear_faults()
+    monkeypatch.setenv("BMS_CREATE_TIMEOUT_S", "3")
 
 
 @pytest.mark.usefixtures("warehouse", "unanswered")

@@ -1,7 +1,6 @@
 """The tasks of an onboarding, one after the other: their records in the step log, and their errors."""
 
 import csv
-import io
 import json
 import os
 import unicodedata
@@ -43,6 +42,7 @@ from tests.bms_provider.operators.flows.execution import (
     task_of,
 )
 from tests.support.sql import execute, fetch, scalar, scalars
+from tests.support.workbooks import of_rows, saved
 
 NOBODY_ASKED = {"approved": None, "who": None}
 
@@ -407,14 +407,10 @@ def test_hints_of_a_reject_file_are_in_the_language_of_the_inbox(
 
 def workbook(*rows: str, merged: str = "") -> bytes:
     """Return a workbook with the cells of CSV lines."""
-    book: Any = openpyxl.Workbook()
-    for row in rows:
-        book.active.append(row.strip().split(";"))
+    book = of_rows(row.strip().split(";") for row in rows)
     if merged:
         book.active.merge_cells(merged)
-    stream = io.BytesIO()
-    book.save(stream)
-    return stream.getvalue()
+    return saved(book)
 
 
 REPORT = {"created.csv", "needs_review.csv", "receipt.json"}
@@ -665,8 +661,8 @@ def test_a_refused_drop_that_is_triggered_again_waits_on_the_board_but_not_as_a_
 
     def told() -> tuple[list[str], str | None]:
         """The runs that wait for approval on the board, and the last approver."""
+        [who] = scalars(warehouse, "select decided_by from bms.creation_plan")
         with warehouse.connect() as connection:
-            [who] = connection.scalars(text("select decided_by from bms.creation_plan"))
             plans = waiting.plans(connection, ["employee"])
         return [plan["dag_run_id"] for plan in plans], who
 

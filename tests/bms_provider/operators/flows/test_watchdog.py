@@ -3,16 +3,16 @@
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine
 
 from bms_flows.onboarding.inbox import unclaimed
 from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.runtime.notice import NotDelivered
 from bms_flows.runtime.settings import InvalidSetting
 from bms_provider.operators.flows.checks import BmsWatchFreshnessOperator
-from bms_warehouse.tables import dropped_file
 from tests.bms_provider.conftest import RecordLoad
 from tests.listeners import Webhook
+from tests.support.sql import fetch
 
 pytestmark = pytest.mark.usefixtures("warehouse_connection", "data_root")
 
@@ -58,8 +58,7 @@ def test_a_check_withdraws_a_drop_whose_file_was_removed(warehouse: Engine) -> N
     seen = FoundFile("a.csv", 1, "1")
     unclaimed.save(warehouse, "employee", [seen], {"a.csv": "incomplete"})
     check()
-    with warehouse.connect() as connection:
-        found = connection.execute(select(dropped_file.c.state, dropped_file.c.reason)).all()
+    found = fetch(warehouse, "select state, reason from bms.dropped_file")
     assert found == [("withdrawn", "removed")]
 
 
