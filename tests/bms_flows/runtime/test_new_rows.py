@@ -238,6 +238,20 @@ async def test_a_total_of_pages_that_is_rounded_down_hides_no_new_record(order: 
     assert answer.keys() == new
 
 
+async def test_edits_of_many_records_hide_no_new_record() -> None:
+    """The list is ordered by the time of edits, and a deletion balances the count."""
+    crm = filled(100, order="modified_on_desc")
+    state = await crm.whole()
+    oldest, *others = sorted(crm.items)
+    new = crm.add()
+    del crm.items[oldest]
+    for number in others:
+        crm.edit(number)
+    answer = await crm.new(state)
+    assert answer is None or new in answer
+    assert new in (await crm.whole()).rows
+
+
 async def test_a_refusal_that_is_not_about_the_page_size_is_raised() -> None:
     async def forbidden(*_: Any, **__: Any) -> Page[Any]:
         raise Forbidden(LISTS, "forbidden", status=403)
@@ -246,6 +260,15 @@ async def test_a_refusal_that_is_not_about_the_page_size_is_raised() -> None:
         await whole(forbidden, 1000)
     with pytest.raises(Forbidden):
         await new_rows(forbidden, take, ListSnapshot({}, 100))
+
+
+@pytest.mark.parametrize("past_end", ["empty", "refused", "last_page"])
+async def test_a_list_that_shrank_by_a_page_is_read_again_completely(past_end: str) -> None:
+    crm = filled(past_end=past_end)
+    state = await crm.whole()
+    for number in sorted(crm.items)[20:]:
+        del crm.items[number]
+    assert await crm.new(state) is None
 
 
 @pytest.mark.parametrize("stale_first", [True, False])
