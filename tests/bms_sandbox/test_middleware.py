@@ -137,6 +137,28 @@ def test_refusals_have_the_retry_after_of_the_dialect(caller: Caller, status: in
     assert caller.get("/v1/HR/employees", id_entity=1).status == 200
 
 
+def test_commit_lag_and_list_lag_end_with_time(caller: Caller) -> None:
+    sandbox = caller.sandbox
+    sandbox.set_fault("commit_lag", "create_contact", count=1, seconds=5)
+    sandbox.set_fault("list_lag", "create_contact", count=1, seconds=5)
+    number = caller.post("/v1/CRM/contacts", CONTACT).json()["id"]
+
+    def seen() -> tuple[bool, bool]:
+        read = caller.get(f"/v1/CRM/contacts/{number}").status == 200
+        page = caller.get("/v1/CRM/contacts", filter="ALL", page_size=1000).json()["data"]
+        return read, number in [row["id"] for row in page]
+
+    assert seen() == (False, False)
+    states = []
+    for _ in range(25):
+        sandbox.advance(0.4)
+        states.append(seen())
+    assert states[0] == (False, False)
+    assert (True, False) in states
+    assert states[-1] == (True, True)
+    assert sandbox.truth()["faults"] == {"commit_lag": 1, "list_lag": 1}
+
+
 def test_with_detail_lag_a_listed_row_has_no_detail_yet(caller: Caller) -> None:
     sandbox = caller.sandbox
     sandbox.set_fault("detail_lag", "create_contact", count=1, seconds=5)

@@ -116,6 +116,18 @@ def test_control_totals_are_exact(sandbox: Sandbox, warehouse: Engine, extract: 
     assert {c: total["total_incl_vat"] for c, total in step["totals"].items()} == expected
 
 
+def test_two_entities_are_stored_independently(
+    sandbox: Sandbox, warehouse: Engine, extract: Extract
+) -> None:
+    extract(*MARCH, id_entity=1)
+    extract(*MARCH, id_entity=2)
+    assert extract(*MARCH, id_entity=1)["missing"] == 0
+    held = fetch(
+        warehouse, "select id_entity, count(*) from bms.client_invoice group by 1 order by 1"
+    )
+    assert held == [(1, len(truth(sandbox, 1))), (2, len(truth(sandbox, 2)))]
+
+
 def test_a_failure_publishes_nothing_and_is_recorded(
     sandbox: Sandbox, warehouse: Engine, extract: Extract
 ) -> None:

@@ -109,6 +109,11 @@ def test_employees_whose_guid_is_no_uuid_are_stored_without_their_detail(mirror:
     assert not any(row["_detailed"] or row["deleted"] for row in mirror.rows("bms.employee"))
 
 
+def test_runs_of_one_entity_do_not_remove_employees_of_another(mirror: Mirror) -> None:
+    for id_entity in (1, 2, 1, 2):
+        assert mirror.run("employee", id_entity=id_entity)["missing"] == 0
+
+
 @pytest.fixture
 def overtaken(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each detail request of entity 1 triggers a whole run of entity 2."""

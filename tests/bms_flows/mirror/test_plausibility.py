@@ -98,6 +98,14 @@ def test_a_held_run_reads_its_details_again(sandbox: Sandbox, mirror: Mirror) ->
     assert latest(mirror)["details"]["turn"] == turn + 1
 
 
+def test_rows_of_single_changes_are_published(sandbox: Sandbox, mirror: Mirror) -> None:
+    sandbox.fill(contacts=120)
+    mirror.run(asked=LIST_ONLY)
+    for row in sandbox.rows("contacts")[:3]:
+        sandbox.edit("contacts", row["id"], email=None)
+    assert mirror.run(asked=LIST_ONLY)["changed"] <= 3
+
+
 def test_a_volatile_field_makes_no_version_each_run(sandbox: Sandbox, mirror: Mirror) -> None:
     """The service adds an address whose signature changes with each response."""
     sandbox.fill(contacts=30)

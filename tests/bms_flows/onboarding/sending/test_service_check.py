@@ -206,6 +206,16 @@ async def test_a_reviewer_may_send_a_row_although_the_lists_stay_incomplete() ->
     assert ledger.rows[1].state is State.CREATED
 
 
+async def test_a_record_with_the_same_key_and_another_name_goes_to_review() -> None:
+    ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
+    row = ledger.add(person(1), snapshot=service.snapshot([1], now()))
+    service.type_in(person(1, last_name="Autre"), 1001)
+    await applied(ledger, service, row)
+    entry = ledger.rows[row]
+    assert (entry.state, entry.reason) == (State.REVIEW, "same_key_other_data")
+    assert entry.candidates == ("guid-1",)
+
+
 async def test_one_refresh_checks_all_rows_of_a_chunk() -> None:
     class Counted(Process):
         refreshes = 0
