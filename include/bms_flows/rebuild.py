@@ -19,6 +19,7 @@ from bms_flows.invoices.publish import publish
 from bms_flows.invoices.raw import ResponsesMissing, StoredResponses, reload
 from bms_flows.invoices.units import Unit
 from bms_warehouse import database
+from bms_warehouse.history import Stamp
 from bms_warehouse.queries.records import fingerprint
 from bms_warehouse.tables import (
     client_invoice,
@@ -124,7 +125,8 @@ def _load_again(
 ) -> None:
     unit = Unit.from_dict(details)
     names = Languages(details["language"], details["language_shown"])
-    loader = Loader(connection, number, names, datetime.fromisoformat(details["seen_at"]))
+    stamp = Stamp(number, datetime.fromisoformat(details["seen_at"]))
+    loader = Loader(connection, stamp, names)
     stored = StoredResponses.of_step(data_root, details)
     load = reload(connection, loader, unit, stored, later=unit.accepts is not None)
     publish(load, loader, unit)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import NamedTuple
 
 import psycopg
 from sqlalchemy import Table
@@ -9,14 +10,20 @@ from sqlalchemy import Table
 from bms_warehouse.tables.history import superseded
 
 
+class Stamp(NamedTuple):
+    """What a row records of the load that wrote it: step run, and observation time."""
+
+    step_run_id: int
+    observed_at: datetime
+
+
 def supersede(
     cursor: psycopg.Cursor,
     table: Table,
+    stamp: Stamp,
     *,
     where: str,
     changes: str,
-    step_run_id: int,
-    observed_at: datetime,
     joined: str = "",
     given: Mapping[str, object] | None = None,
 ) -> int:
@@ -26,7 +33,7 @@ def supersede(
     `changes` are SQL assignments; they may use a table `joined` by the key, named `s`. The rows are
     locked first, so the stored version is the one that the change replaces, also if another
     transaction changed the row meanwhile. A version never ends before it was observed: a later
-    time than `observed_at` stays.
+    time than that of `stamp` stays.
     """
     key = [f'"{column.name}"' for column in table.primary_key]
     columns = ", ".join(f'"{column.name}"' for column in table.columns)
@@ -43,6 +50,6 @@ def supersede(
             _changed_at = greatest(%(observed_at)s, t._changed_at), _step_run_id = %(step_run_id)s
         from earlier e {join} where {" and ".join(f"t.{name} = e.{name}" for name in key)}
         """.encode(),  # noqa: S608 - our own names
-        {**(given or {}), "observed_at": observed_at, "step_run_id": step_run_id},
+        {**(given or {}), **stamp._asdict()},
     )
     return cursor.rowcount

@@ -6,7 +6,6 @@ committed together.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from io import BytesIO
 from typing import cast
 
@@ -18,7 +17,7 @@ from pyarrow import csv
 from sqlalchemy import Connection, Table, text
 
 from bms_warehouse.errors import WarehouseError
-from bms_warehouse.history import supersede
+from bms_warehouse.history import Stamp, supersede
 
 UNIQUE_VIOLATION = "23505"
 CENTS = 2
@@ -130,24 +129,18 @@ def stage(connection: Connection, table: Table, rows: CopyBuffer) -> None:
 
 
 def append(
-    connection: Connection,
-    table: Table,
-    buffers: Iterable[CopyBuffer],
-    *,
-    step_run_id: int,
-    observed_at: datetime,
+    connection: Connection, table: Table, buffers: Iterable[CopyBuffer], stamp: Stamp
 ) -> bool:
     """COPY new rows into `table` as version 1; if a key exists, write nothing and return False.
 
     The table's columns `_first_seen_at`, `_changed_at` and `_step_run_id` have defaults from the
     transaction's settings.
     """
-    settings = {"bms.observed_at": observed_at.isoformat(), "bms.step_run_id": str(step_run_id)}
     set_local = text("select set_config(:name, :value, true)")
     try:
         with connection.begin_nested():
-            for name, value in settings.items():
-                connection.execute(set_local, {"name": name, "value": value})
+            for name, value in stamp._asdict().items():
+                connection.execute(set_local, {"name": f"bms.{name}", "value": str(value)})
             for rows in buffers:
                 _copy(connection, str(table), rows)
     except WarehouseError as error:
@@ -177,34 +170,31 @@ def stored_hashes(
         return dict(cursor.execute(statement.encode(), given).fetchall())
 
 
-def merge(
-    connection: Connection, table: Table, *, step_run_id: int, observed_at: datetime
-) -> Merged:
+def merge(connection: Connection, table: Table, stamp: Stamp) -> Merged:
     """Merge the staging table into `table`; a changed row's earlier version becomes superseded.
 
     A row is written if the row is new, has another hash, or was marked as missing.
     A change of columns outside the hash alone does not write a row. A row that another load changed
-    as of a time after `observed_at` counts as unchanged, unless it is missing: a listed row exists.
+    as of a time after that of `stamp` counts as unchanged, unless it is missing: a listed row exists.
     """
     staging = f"pg_temp.{staging_name(table)}"
     with driver(connection).cursor() as cursor:
         cursor.execute(b"set local work_mem = '64MB'")  # keeps the superseded rows in memory
-        inserted = _insert_new(cursor, table, staging, step_run_id, observed_at)
+        inserted = _insert_new(cursor, table, staging, stamp)
         [(staged,)] = cursor.execute(f"select count(*) from {staging}".encode()).fetchall()
         changed = 0
         if inserted < staged:
-            changed = _update_changed(cursor, table, staging, step_run_id, observed_at)
+            changed = _update_changed(cursor, table, staging, stamp)
     return Merged(inserted, changed, staged - inserted - changed)
 
 
 def mark_missing(
     connection: Connection,
     table: Table,
+    stamp: Stamp,
     *,
     where: str,
     given: Mapping[str, object],
-    step_run_id: int,
-    observed_at: datetime,
 ) -> int:
     """Mark rows as missing, and return their number.
 
@@ -215,17 +205,14 @@ def mark_missing(
         return supersede(
             cursor,
             table,
+            stamp,
             where=f"({where}) and t._missing_since is null",
             changes="_missing_since = %(observed_at)s",
-            step_run_id=step_run_id,
-            observed_at=observed_at,
             given=given,
         )
 
 
-def _insert_new(
-    cursor: psycopg.Cursor, table: Table, staging: str, step_run_id: int, observed_at: datetime
-) -> int:
+def _insert_new(cursor: psycopg.Cursor, table: Table, staging: str, stamp: Stamp) -> int:
     """Insert the staged rows whose key is new, and return their number."""
     names = _carried(table)
     cursor.execute(
@@ -238,14 +225,12 @@ def _insert_new(
         from {staging} s
         on conflict do nothing
         """.encode(),
-        {"observed_at": observed_at, "step_run_id": step_run_id},
+        stamp._asdict(),
     )
     return cursor.rowcount
 
 
-def _update_changed(
-    cursor: psycopg.Cursor, table: Table, staging: str, step_run_id: int, observed_at: datetime
-) -> int:
+def _update_changed(cursor: psycopg.Cursor, table: Table, staging: str, stamp: Stamp) -> int:
     """Update the rows that differ from their staged row, and return their number."""
     key = [column.name for column in table.primary_key]
     # Autovacuum never analyzes temporary tables; without statistics a large update is slow.
@@ -258,15 +243,8 @@ def _update_changed(
     if "_missing_since" in table.columns:
         where += " or t._missing_since is not null"
         changes.append("_missing_since = null")
-    return supersede(
-        cursor,
-        table,
-        where=where,
-        changes=", ".join(changes),
-        step_run_id=step_run_id,
-        observed_at=observed_at,
-        joined=staging,
-    )
+    assigned = ", ".join(changes)
+    return supersede(cursor, table, stamp, where=where, changes=assigned, joined=staging)
 
 
 def _carried(table: Table) -> list[str]:

@@ -5,11 +5,10 @@ byte if the row is missing, so a row that returns has another hash.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from sqlalchemy import Connection, Table, text
 
-from bms_warehouse.history import supersede
+from bms_warehouse.history import Stamp, supersede
 from bms_warehouse.loads import driver, staging_name
 
 MISSING = r"'\x00'::bytea"
@@ -88,12 +87,7 @@ def follow(connection: Connection, table: Table) -> None:
 
 
 def mark_missing(
-    connection: Connection,
-    table: Table,
-    keys: Sequence[int | str],
-    *,
-    step_run_id: int,
-    observed_at: datetime,
+    connection: Connection, table: Table, keys: Sequence[int | str], stamp: Stamp
 ) -> int:
     """Mark rows as missing, and return their number."""
     key = next(iter(table.primary_key)).name
@@ -101,10 +95,9 @@ def mark_missing(
         return supersede(
             cursor,
             table,
+            stamp,
             where=f't."{key}" = any(%(keys)s) and t._removal_reason is null',
             changes="deleted = true, _removal_reason = 'missing', "
             f"_row_hash = t._row_hash || {MISSING}",
-            step_run_id=step_run_id,
-            observed_at=observed_at,
             given={"keys": [*keys]},
         )

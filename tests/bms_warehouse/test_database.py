@@ -15,6 +15,7 @@ from sqlalchemy.schema import SetColumnComment
 
 from bms_warehouse import database, loads, migration, mirrors
 from bms_warehouse.errors import EncodingUnsupported
+from bms_warehouse.history import Stamp
 from bms_warehouse.resources import RESOURCES
 from bms_warehouse.tables import METADATA, PRIVATE_METADATA, VIEWS
 from tests.support.sql import scalar, scalars
@@ -193,9 +194,7 @@ def test_settings_of_database_and_environment_change_no_row(
     engine = database.connect(warehouse_uri)
     with engine.begin() as connection:
         rows = loads.copy_buffer(pa.Table.from_pylist([row]))
-        loads.append(
-            connection, Table("t", MetaData()), [rows], step_run_id=1, observed_at=row["value"]
-        )
+        loads.append(connection, Table("t", MetaData()), [rows], Stamp(1, row["value"]))
         assert connection.scalar(text("select value from t")) == row["value"]
         assert connection.scalar(text("show transaction_isolation")) == "read committed"
         assert connection.scalar(text(f"select {mirrors.MISSING}")) == b"\0"

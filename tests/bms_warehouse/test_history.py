@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from bms_warehouse import loads
+from bms_warehouse.history import Stamp
 from bms_warehouse.tables import client_invoice as table
 from tests.bms_warehouse.test_loads import rows, stage
 
@@ -15,7 +16,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 def merge(connection: Connection, day: int, *numbers: int, digest: bytes) -> None:
     stage(connection, rows(*numbers, digest=digest, subject=digest.decode()))
     at = NOON + timedelta(days=day)
-    loads.merge(connection, table, step_run_id=day, observed_at=at)
+    loads.merge(connection, table, Stamp(day, at))
 
 
 @pytest.fixture
@@ -27,10 +28,9 @@ def months(warehouse: Engine) -> Engine:
         loads.mark_missing(
             connection,
             table,
+            Stamp(3, NOON + timedelta(days=3)),
             where="id_invoice = 2",
             given={},
-            step_run_id=3,
-            observed_at=NOON + timedelta(days=3),
         )
         merge(connection, 3, 3, digest=b"c")
     return warehouse

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, delete, select, text
 
 from bms_warehouse import loads
 from bms_warehouse.errors import WarehouseError
+from bms_warehouse.history import Stamp
 from bms_warehouse.loads import Merged
 from bms_warehouse.tables import client_invoice as table
 from bms_warehouse.tables import client_invoice_version as versions
@@ -47,7 +48,7 @@ def stage(connection: Connection, staged: pa.Table) -> None:
 def merge(engine: Engine, staged: pa.Table, *, step: int = 1, at: datetime = AT) -> Merged:
     with engine.begin() as connection:
         stage(connection, staged)
-        return loads.merge(connection, table, step_run_id=step, observed_at=at)
+        return loads.merge(connection, table, Stamp(step, at))
 
 
 def stored(engine: Engine, what: Any = table) -> list[tuple[object, ...]]:
@@ -64,11 +65,7 @@ def stored(engine: Engine, what: Any = table) -> list[tuple[object, ...]]:
 def missing(engine: Engine, *, where: str = "true", step: int = 2) -> int:
     with engine.begin() as connection:
         return loads.mark_missing(
-            *(connection, table),
-            where=where,
-            given={},
-            step_run_id=step,
-            observed_at=AT + timedelta(days=1),
+            *(connection, table, Stamp(step, AT + timedelta(days=1))), where=where, given={}
         )
 
 
@@ -82,7 +79,7 @@ def test_new_rows_are_written_once_as_version_1(warehouse: Engine) -> None:
 def append(engine: Engine, *buffers: pa.Table, step: int = 1, at: datetime = AT) -> bool:
     with engine.begin() as connection:
         copied = [loads.copy_buffer(each) for each in buffers]
-        return loads.append(connection, table, copied, step_run_id=step, observed_at=at)
+        return loads.append(connection, table, copied, Stamp(step, at))
 
 
 def test_copied_rows_equal_merged_rows(warehouse: Engine) -> None:
@@ -100,9 +97,9 @@ def test_nothing_is_copied_if_a_key_exists(warehouse: Engine) -> None:
     append(warehouse, rows(1))
     with warehouse.begin() as connection:
         copied = [loads.copy_buffer(rows(2)), loads.copy_buffer(rows(3, 1, digest=b"b"))]
-        assert not loads.append(connection, table, copied, step_run_id=2, observed_at=AT)
+        assert not loads.append(connection, table, copied, Stamp(2, AT))
         stage(connection, rows(2))
-        loads.merge(connection, table, step_run_id=3, observed_at=AT)
+        loads.merge(connection, table, Stamp(3, AT))
     assert stored(warehouse) == [(1, "x", 1, 1), (2, "x", 1, 3)]
 
 
@@ -208,7 +205,7 @@ def test_the_version_of_another_transaction_is_superseded_too(warehouse: Engine)
     merge(warehouse, rows(1))
     with ThreadPoolExecutor() as pool, warehouse.begin() as first:
         stage(first, rows(1, digest=b"b", subject="b"))
-        loads.merge(first, table, step_run_id=2, observed_at=AT)
+        loads.merge(first, table, Stamp(2, AT))
         second = pool.submit(merge, warehouse, rows(1, digest=b"c", subject="c"), step=3)
         waiting = text("select count(*) from pg_locks where not granted")
         with warehouse.connect() as watching:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 import pyarrow as pa
 import pytest
 from sqlalchemy import Connection, Engine, select, text
 
 from bms_warehouse import loads, mirrors
+from bms_warehouse.history import Stamp
 from bms_warehouse.tables import VIEWS
 from bms_warehouse.tables import employee as table
 
@@ -54,7 +54,7 @@ def stage(connection: Connection, staged: pa.Table) -> None:
 
 
 def merge(connection: Connection, step: int = 1) -> loads.Merged:
-    return loads.merge(connection, table, step_run_id=step, observed_at=AT)
+    return loads.merge(connection, table, Stamp(step, AT))
 
 
 def staged_keys(connection: Connection) -> list[str]:
@@ -109,8 +109,7 @@ def test_the_list_hash_follows_without_a_version(connection: Connection) -> None
 
 
 def test_a_missing_row_gets_one_version_and_returns(connection: Connection) -> None:
-    given: dict[str, Any] = {"step_run_id": 2, "observed_at": AT}
-    marked = [mirrors.mark_missing(connection, table, ["a"], **given) for _ in range(2)]
+    marked = [mirrors.mark_missing(connection, table, ["a"], Stamp(2, AT)) for _ in range(2)]
     assert marked == [1, 0]
     assert stored(connection, "deleted", "_removal_reason", "_version", "_step_run_id") == [
         ("a", True, "missing", 2, 2),

@@ -21,6 +21,7 @@ from bms_flows.audit.settings import AuditSettings
 from bms_flows.audit.store import INVOICES, Result
 from bms_flows.runtime import quarantine
 from bms_flows.runtime.context import FlowContext
+from bms_flows.runtime.list_id import ListId
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 
@@ -62,15 +63,14 @@ class Comparer:
         with self.flow.warehouse.begin() as connection:
             for day, comparison in comparisons.items():
                 result = Result(
-                    resource=INVOICES,
-                    id_entity=id_entity,
+                    list_id=ListId(INVOICES, id_entity),
                     day=day,
                     comparison=comparison,
                     step_run_id=self.step_run_id,
                     tried_at=tried_at,
                 )
                 store.save(connection, result)
-            store.update_alarm(connection, INVOICES, id_entity, self.step)
+            store.update_alarm(connection, ListId(INVOICES, id_entity), self.step)
         self._count(comparisons.values())
 
     async def _compared(self, id_entity: int, window: Window) -> dict[date, Comparison]:
@@ -114,7 +114,7 @@ class Comparer:
             known = store.days(connection, id_entity, window)
             unstorable = [key for key, row in listed.items() if row is None]
             quarantined = quarantine.quarantined_keys(
-                connection, unstorable, resource=INVOICES, id_entity=id_entity
+                connection, ListId(INVOICES, id_entity), unstorable
             )
         comparer.compare_with_warehouse(
             readings, listed, held, quarantined, read_at, known, comparisons, excluded=contradictory
@@ -155,8 +155,7 @@ class Comparer:
             self.parts_of[name] = plan.parts
             self.in_turn[name] += audit.in_turn
         result = Result(
-            resource=name,
-            id_entity=id_entity,
+            list_id=source.list_id,
             day=self.today,
             comparison=comparison,
             step_run_id=self.step_run_id,
@@ -166,7 +165,7 @@ class Comparer:
         )
         with self.flow.warehouse.begin() as connection:
             store.save_part(connection, result, audit.known, audit.left())
-            store.update_alarm(connection, name, id_entity, self.step)
+            store.update_alarm(connection, source.list_id, self.step)
         self._count([comparison])
 
     def _part_of(self, source: AuditedList) -> PartAudit:
@@ -175,7 +174,7 @@ class Comparer:
             resource, source.page, source.detail, self.client.settings.time_zone
         )
         with engine.connect() as connection:
-            known = store.parts(connection, resource.name, id_entity)
+            known = store.parts(connection, source.list_id)
             loaded_at = warehouse.mirrored_at(connection, resource, id_entity)
         stored = StoredList(engine, resource, id_entity)
         return PartAudit(listing, stored, known, loaded_at, now=lambda: datetime.now(UTC))
@@ -186,13 +185,11 @@ class Comparer:
             for each in entities:
                 days = [*store.open_days(connection, each).items()]
                 held = partial(warehouse.invoices, connection, each, None)
-                _close_resolved(connection, INVOICES, each, days, held)
+                _close_resolved(connection, ListId(INVOICES, each), days, held)
             for source in sources(self.client, entities):
-                resource, id_entity = source.resource, source.id_entity
-                parts = store.parts(connection, resource.name, id_entity)
-                held = partial(warehouse.mirrored, connection, resource, id_entity)
-                known = [(None, part) for part in parts]
-                _close_resolved(connection, resource.name, id_entity, known, held)
+                held = partial(warehouse.mirrored, connection, source.resource, source.id_entity)
+                known = [(None, part) for part in store.parts(connection, source.list_id)]
+                _close_resolved(connection, source.list_id, known, held)
 
     async def compare(self, windows: Mapping[int, Window]) -> None:
         """Compare windows of invoices, the employees of their entities, and one part of each other list."""
@@ -230,17 +227,14 @@ class Comparer:
 
 def _close_resolved(
     connection: Connection,
-    resource: str,
-    id_entity: int,
+    list_id: ListId,
     known: Sequence[tuple[date | None, Part]],
     held_of: Callable[[Collection[Key]], Mapping[Key, StoredRow]],
 ) -> None:
     """Close resolved differences of `known` days or parts, within the caller's transaction."""
     keys = {key for _, part in known for of_code in part.rows.values() for key in of_code}
     held = held_of(keys)
-    quarantined = quarantine.quarantined_keys(
-        connection, keys, resource=resource, id_entity=id_entity
-    )
+    quarantined = quarantine.quarantined_keys(connection, list_id, keys)
     for day, part in known:
         left = still_open(part.rows, held, quarantined)
-        store.update_open_rows(connection, resource, id_entity, part, left, day)
+        store.update_open_rows(connection, list_id, part, left, day)

@@ -23,6 +23,7 @@ from bms_flows.audit.parts import Part, carried, next_part
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.mirror.resources import MIRRORED, source
 from bms_flows.runtime import quarantine
+from bms_flows.runtime.list_id import ListId
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,11 @@ class AuditedList:
     """Request for one record; None if the service only lists them."""
     id_entity: int = 0
     """The entity of the list; 0 for a list of all entities."""
+
+    @property
+    def list_id(self) -> ListId:
+        """The list in the tables of the warehouse."""
+        return ListId(self.resource.name, self.id_entity)
 
 
 def sources(client: Client, entities: Collection[int]) -> list[AuditedList]:
@@ -75,9 +81,8 @@ class StoredList:
     def quarantined(self, keys: Collection[Key]) -> Collection[Key]:
         """Return those of `keys` whose rows are in quarantine."""
         with self.engine.connect() as connection:
-            return quarantine.quarantined_keys(
-                connection, keys, resource=self.resource.name, id_entity=self.id_entity
-            )
+            list_id = ListId(self.resource.name, self.id_entity)
+            return quarantine.quarantined_keys(connection, list_id, keys)
 
 
 @dataclass

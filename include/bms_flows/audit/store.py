@@ -13,6 +13,7 @@ from bms_flows.audit.compare import Comparison, Key, OpenRows, SeenDifference
 from bms_flows.audit.parts import Part
 from bms_flows.monitoring import alarms
 from bms_flows.monitoring.alarms import Extent
+from bms_flows.runtime.list_id import ListId
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 from bms_warehouse.tables import reconciliation
@@ -27,8 +28,7 @@ _OF_ENTITY = re.compile(r"reconciliation (?:client_invoice|employee) (?P<entity>
 class Result:
     """Result of comparing a day of invoices, or a part of a list."""
 
-    resource: str
-    id_entity: int
+    list_id: ListId
     day: date
     comparison: Comparison
     step_run_id: int
@@ -40,29 +40,29 @@ class Result:
 
 def days(connection: Connection, id_entity: int, window: Window) -> dict[date, Part]:
     """Return the results of earlier audits for the compared days of `window`."""
-    found = _compared(INVOICES, id_entity).where(_RESULT.day.between(window.start, window.end))
+    found = _compared(ListId(INVOICES, id_entity)).where(
+        _RESULT.day.between(window.start, window.end)
+    )
     return {row["day"]: _part(row) for row in connection.execute(found).mappings()}
 
 
 def open_days(connection: Connection, id_entity: int) -> dict[date, Part]:
     """Return the days of an entity that are pending or not reconciled."""
-    found = _compared(INVOICES, id_entity).where(_RESULT.state != "reconciled")
+    found = _compared(ListId(INVOICES, id_entity)).where(_RESULT.state != "reconciled")
     return {row["day"]: _part(row) for row in connection.execute(found).mappings()}
 
 
 def tried(connection: Connection, id_entity: int) -> dict[date, datetime]:
     """Return the start of the last attempt to compare each day of an entity."""
     found = select(_RESULT.day, _RESULT.tried_at).where(
-        _RESULT.resource == INVOICES,
-        _RESULT.id_entity == id_entity,
-        _RESULT.tried_at.is_not(None),
+        ListId(INVOICES, id_entity).of(reconciliation), _RESULT.tried_at.is_not(None)
     )
     return {day: at for day, at in connection.execute(found)}  # noqa: C416 -- rows, which dict() doesn't take
 
 
-def parts(connection: Connection, resource: str, id_entity: int) -> list[Part]:
+def parts(connection: Connection, list_id: ListId) -> list[Part]:
     """Return the results of earlier audits for the compared parts of a list."""
-    found = connection.execute(_compared(resource, id_entity).order_by(_RESULT.part))
+    found = connection.execute(_compared(list_id).order_by(_RESULT.part))
     return [_part(row) for row in found.mappings()]
 
 
@@ -73,8 +73,7 @@ def save(connection: Connection, result: Result) -> None:
     """
     comparison = result.comparison
     row = insert(reconciliation).values(
-        resource=result.resource,
-        id_entity=result.id_entity,
+        **result.list_id._asdict(),
         day=result.day,
         part=result.part,
         parts=result.parts,
@@ -108,7 +107,7 @@ def save_part(
     `left` is the result of `parts.carried`. A failed comparison changes no other part.
     """
     comparison, part = result.comparison, result.part
-    of_list = (_RESULT.resource == result.resource) & (_RESULT.id_entity == result.id_entity)
+    of_list = result.list_id.of(reconciliation)
     if comparison.state == "not_checked":
         stored = connection.scalar(select(_RESULT.day).where(of_list, _RESULT.part == part))
         save(connection, replace(result, day=stored or result.day))
@@ -124,9 +123,7 @@ def save_part(
     for number in (before.keys() | left.keys()) - {part}:
         open_rows = left.get(number, {})
         if number in before:
-            update_open_rows(
-                connection, result.resource, result.id_entity, before[number], open_rows
-            )
+            update_open_rows(connection, result.list_id, before[number], open_rows)
         else:
             moved = Comparison(rows=open_rows)
             save(connection, replace(result, part=number, comparison=moved, tried_at=None))
@@ -134,17 +131,12 @@ def save_part(
 
 
 def update_open_rows(
-    connection: Connection,
-    resource: str,
-    id_entity: int,
-    part: Part,
-    rows: OpenRows,
-    day: date | None = None,
+    connection: Connection, list_id: ListId, part: Part, rows: OpenRows, day: date | None = None
 ) -> None:
     """Update the open rows of a part, or of a `day`, that was not compared again."""
     if rows == part.rows:
         return
-    of_part = (_RESULT.resource == resource) & (_RESULT.id_entity == id_entity)
+    of_part = list_id.of(reconciliation)
     of_part &= _RESULT.part == part.number if day is None else _RESULT.day == day
     connection.execute(
         update(reconciliation)
@@ -153,16 +145,16 @@ def update_open_rows(
     )
 
 
-def update_alarm(connection: Connection, resource: str, id_entity: int, step: Step) -> None:
+def update_alarm(connection: Connection, list_id: ListId, step: Step) -> None:
     """Raise the alarm of days or parts that are not reconciled; recover the alarm if there are none."""
     alarms.decide(connection)
     query = (
         select(_RESULT.day, _RESULT.part, _RESULT.parts, _RESULT.found)
-        .where(_RESULT.resource == resource, _RESULT.id_entity == id_entity)
-        .where(_RESULT.state == "not_reconciled")
+        .where(list_id.of(reconciliation), _RESULT.state == "not_reconciled")
         .order_by(_RESULT.day, _RESULT.part)
     )
     found = connection.execute(query).all()
+    resource, id_entity = list_id
     subject = f"{resource} {id_entity}" if id_entity else resource
     if not found:
         alarms.recover(connection, f"reconciliation {subject}")
@@ -200,12 +192,9 @@ def close_removed(connection: Connection, entities: Collection[int]) -> None:
             alarms.recover(connection, each.subject, because=removed)
 
 
-def _compared(resource: str, id_entity: int) -> Any:
-    return select(reconciliation).where(
-        _RESULT.resource == resource,
-        _RESULT.id_entity == id_entity,
-        _RESULT.state != "not_checked",
-    )
+def _compared(list_id: ListId) -> Any:
+    compared = _RESULT.state != "not_checked"
+    return select(reconciliation).where(list_id.of(reconciliation), compared)
 
 
 def _part(row: RowMapping) -> Part:

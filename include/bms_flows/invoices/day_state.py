@@ -5,7 +5,7 @@ rows, or a difference that an audit found. The look-back decides by this state w
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import ARRAY, TEXT, Connection, case, cast, delete, literal, or_, text, update
@@ -14,6 +14,7 @@ from sqlalchemy.dialects.postgresql import insert
 from bms_flows.invoices.lookback import LONGEST_INTERVAL, DayState
 from bms_flows.runtime.windows import local_date
 from bms_warehouse.database import upsert
+from bms_warehouse.history import Stamp
 from bms_warehouse.tables import client_invoice_day, client_invoice_finding, reconciliation
 
 CHANGED_ROWS = 3
@@ -63,17 +64,16 @@ def record_attempt(
     id_entity: int,
     days: Collection[date],
     findings: Mapping[date, Iterable[str]],
+    stamp: Stamp,
     *,
     held: bool,
-    step_run_id: int,
-    at: datetime,
 ) -> None:
     """Record an attempt to read `days`, in the caller's transaction.
 
     An attempt with the same findings as the one before is no new finding: attempts get rarer. A
     finding that a published read didn't confirm for `LONGEST_INTERVAL` days is removed.
     """
-    found = client_invoice_finding.c
+    found, (step_run_id, at) = client_invoice_finding.c, stamp
     mine = (found.id_entity == id_entity) & found.day.in_(days)
     values = [
         {

@@ -9,7 +9,6 @@ from sqlalchemy import Connection, func, select
 
 from bms_flows.invoices.checks import History
 from bms_flows.invoices.day_counts import HISTORY, DayHistory, HeldDay
-from bms_flows.invoices.load import RESOURCE
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import profiles
 from bms_flows.runtime.windows import local_date
@@ -51,7 +50,7 @@ def load_history(
     by_currency: dict[str, dict[date, int]] = defaultdict(dict)
     for currency, each, invoices in stored:
         by_currency[currency][each] = invoices
-    earlier = profiles.earlier(connection, resource=RESOURCE, id_entity=unit.id_entity, zone=zone)
+    earlier = profiles.earlier(connection, unit.list_id, zone)
     published = {each: invoices for each, invoices in counts}  # noqa: C416 - rows, which dict() doesn't take
     held = _held(connection, unit.id_entity, zone)
     return History(DayHistory(published, holidays, held, earlier), frozenset(known), by_currency)

@@ -3,12 +3,12 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from sqlalchemy import Connection, text
 
 from bms_flows.invoices.decode import CODE_NAMES
 from bms_warehouse import loads
+from bms_warehouse.history import Stamp
 from bms_warehouse.tables import client_invoice, code_name
 
 RESOURCE = client_invoice.name
@@ -32,10 +32,9 @@ class Loader:
     """Copies new rows into the table, and stages and merges others, in batches; the caller commits."""
 
     connection: Connection
-    step_run_id: int
+    stamp: Stamp
+    """Of all rows of the load, by the database's clock."""
     names: Languages
-    observed_at: datetime
-    """Observation time of all rows of the load, by the database's clock."""
     inserted: int = 0
     changed: int = 0
     unchanged: int = 0
@@ -64,12 +63,7 @@ class Loader:
         if not self._staged:
             return
         self._show_names()
-        merged = loads.merge(
-            self.connection,
-            client_invoice,
-            step_run_id=self.step_run_id,
-            observed_at=self.observed_at,
-        )
+        merged = loads.merge(self.connection, client_invoice, self.stamp)
         loads.empty_staging(self.connection, client_invoice)
         self._staged = 0
         self.inserted += merged.inserted
@@ -84,14 +78,7 @@ class Loader:
         new, self._new = self._new, []
         if not new:
             return
-        appended = loads.append(
-            self.connection,
-            client_invoice,
-            new,
-            step_run_id=self.step_run_id,
-            observed_at=self.observed_at,
-        )
-        if appended:
+        if loads.append(self.connection, client_invoice, new, self.stamp):
             self.inserted += sum(each.rows for each in new)
         else:
             self._stage(new)

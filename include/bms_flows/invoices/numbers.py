@@ -1,7 +1,7 @@
 """Missing invoice numbers of an entity: found at each load, stored until they arrive."""
 
 from collections.abc import Collection
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from itertools import chain
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from bms_flows.invoices.load import RESOURCE
 from bms_flows.invoices.series import SeriesReport, indices, judge_series, learn_series
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.windows import Window
+from bms_warehouse.history import Stamp
 from bms_warehouse.tables import client_invoice, client_invoice_day, quarantine
 from bms_warehouse.tables import client_invoice_missing_number as missing_number
 from bms_warehouse.tables.schema import TEXT
@@ -31,7 +32,7 @@ MOST_INVOICES: Final = 50_000
 
 
 def check_numbers(
-    connection: Connection, unit: Unit, *, step_run_id: int, at: datetime, today: date
+    connection: Connection, unit: Unit, stamp: Stamp, *, today: date
 ) -> list[dict[str, Any]]:
     """Store the numbers that the series of a published load lack, and remove those that it does not lack any more.
 
@@ -65,7 +66,7 @@ def check_numbers(
             )
         )
     ]
-    _store(connection, unit.id_entity, reports, step_run_id, at)
+    _store(connection, unit.id_entity, reports, stamp)
     over = known & stored.keys()
     oldest = pc.min(invoices["listed"]).as_py()
     for each in series if recent else ():
@@ -155,11 +156,7 @@ def _unread(connection: Connection, id_entity: int, invoices: pa.Table) -> list[
 
 
 def _store(
-    connection: Connection,
-    id_entity: int,
-    reports: Collection[SeriesReport],
-    step_run_id: int,
-    at: datetime,
+    connection: Connection, id_entity: int, reports: Collection[SeriesReport], stamp: Stamp
 ) -> None:
     values = [
         {
@@ -167,8 +164,8 @@ def _store(
             "reference_number": reference,
             "series": report.name,
             "day": hole.last,
-            "found_at": at,
-            "step_run_id": step_run_id,
+            "found_at": stamp.observed_at,
+            "step_run_id": stamp.step_run_id,
         }
         for report in reports
         for hole in report.unusual

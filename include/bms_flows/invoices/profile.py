@@ -14,7 +14,7 @@ from bms_warehouse.queries.invoices import (
     in_other_entities,
     last_read_before_acceptance,
 )
-from bms_warehouse.tables import client_invoice, superseded
+from bms_warehouse.tables import client_invoice
 
 SETTLED = (
     *("reference_number", "invoice_type", "id_client", "currency"),
@@ -45,13 +45,7 @@ def load_profile(
     stored = sum(each.stored for each in transform.windows)
     _add_changes(profile, transform, stored, loader)
     if loader.changed and counter.unknown:
-        found = changes.unknown_by_step(
-            loader.connection,
-            client_invoice,
-            superseded(client_invoice),
-            step_run_id=loader.step_run_id,
-            observed_at=loader.observed_at,
-        )
+        found = changes.unknown_by_load(loader.connection, client_invoice, loader.stamp)
         profile.unknown = {name: Share(rows, stored) for name, rows in found.items()}
     new_days = counter.new_days
     for measure, of in counter.new.items():
@@ -148,14 +142,7 @@ def _changes(loader: Loader) -> dict[str, dict[date | None, int]]:
         "canceled": "a.canceled and not coalesce(b.canceled, false)",
         "paid": "a.total_due = 0 and b.total_due <> 0",
     }
-    return changes.by_day(
-        loader.connection,
-        client_invoice,
-        superseded(client_invoice),
-        conditions,
-        step_run_id=loader.step_run_id,
-        observed_at=loader.observed_at,
-    )
+    return changes.by_day(loader.connection, client_invoice, conditions, loader.stamp)
 
 
 def _days(parts: Sequence[Part]) -> frozenset[date]:

@@ -25,6 +25,7 @@ from bms_flows.runtime.profile import Profile
 from bms_flows.runtime.windows import local_date
 from bms_warehouse import loads
 from bms_warehouse.database import upsert
+from bms_warehouse.history import Stamp
 from bms_warehouse.tables import (
     client_invoice,
     client_invoice_day,
@@ -53,7 +54,7 @@ class Publication:
         """Return the loader of a transaction of `writing`."""
         self.lease.name_session(self.writing)
         names = Languages(self.record.language, self.flow.settings.language)
-        return Loader(self.writing, self.record.step_run_id, names, observed_at)
+        return Loader(self.writing, Stamp(self.record.step_run_id, observed_at), names)
 
     def renew(self) -> None:
         """Extend the lease."""
@@ -77,17 +78,11 @@ class Publication:
         unfinished step run, never a complete step run without files.
         """
         self.lease.fence(self.writing)
-        record, unit, at = self.record, self.record.unit, loader.observed_at
+        record, unit, stamp = self.record, self.record.unit, loader.stamp
         zone = self.flow.settings.time_zone
         _record_findings(transform, loader, unit, publish(transform, loader, unit))
         numbers = (
-            check_numbers(
-                self.writing,
-                unit,
-                step_run_id=record.step_run_id,
-                at=at,
-                today=local_date(transform.read_at, zone),
-            )
+            check_numbers(self.writing, unit, stamp, today=local_date(transform.read_at, zone))
             if loader.inserted or loader.changed
             else []
         )
@@ -95,16 +90,9 @@ class Publication:
         totals = transform.totals.by_currency
         report.write_totals(self.landing.report("totals.csv"), unit.id_entity, days, totals)
         history = self.landing.report("history.csv")
-        report.write_history(self.writing, history, record.step_run_id, at, zone)
-        profiles.save(
-            self.writing,
-            record.step_run_id,
-            profile,
-            resource=RESOURCE,
-            id_entity=unit.id_entity,
-            read_at=transform.read_at,
-            accepted=record.accepted,
-        )
+        report.write_history(self.writing, history, stamp, zone)
+        read = Stamp(record.step_run_id, transform.read_at)
+        profiles.save(self.writing, unit.list_id, read, profile, record.accepted)
         step_log.finish(
             self.writing,
             record.step_run_id,
@@ -115,7 +103,7 @@ class Publication:
                 **record.details(unit, transform),
                 "numbers": numbers,
                 "report": self.landing.reports,
-                "seen_at": at.isoformat(),
+                "seen_at": stamp.observed_at.isoformat(),
                 "language_shown": loader.names.shown,
             },
         )
@@ -126,7 +114,7 @@ def publish(transform: Transform, loader: Loader, unit: Unit) -> Sequence[Row[An
 
     Returns for each day with written rows how many are changed, and how many are newly missing.
     """
-    connection, step_run_id, at = loader.connection, loader.step_run_id, loader.observed_at
+    connection, at = loader.connection, loader.stamp.observed_at
     loader.merge()
     counts = transform.counts
     counts.inserted, counts.changed = loader.inserted, loader.changed
@@ -143,29 +131,22 @@ def publish(transform: Transform, loader: Loader, unit: Unit) -> Sequence[Row[An
     counts.missing = loads.mark_missing(
         connection,
         client_invoice,
+        loader.stamp,
         where="id_entity = %(id_entity)s and id_invoice = any(%(ids)s) and _day = any(%(days)s)",
         given={
             "id_entity": unit.id_entity,
             "ids": transform.still_missing(),
             "days": [*transform.totals.days],
         },
-        step_run_id=step_run_id,
-        observed_at=at,
     )
     if transform.cache:
         transform.cache.save(connection)
     written = _written_rows(loader, unit)
     _mark_days(connection, transform, unit, {each.day for each in written}, at)
-    quarantine.save(
-        connection,
-        transform.invalid_rows,
-        resource=RESOURCE,
-        id_entity=unit.id_entity,
-        step_run_id=step_run_id,
-        at=at,
-    )
-    quarantine.release(connection, quarantine.READ, resource=RESOURCE, id_entity=unit.id_entity)
-    step_log.save_totals(connection, step_run_id, unit.id_entity, transform.totals.by_currency)
+    quarantine.save(connection, unit.list_id, loader.stamp, transform.invalid_rows)
+    quarantine.release(connection, unit.list_id, quarantine.READ)
+    totals = transform.totals.by_currency
+    step_log.save_totals(connection, loader.stamp.step_run_id, unit.id_entity, totals)
     return written
 
 
@@ -183,8 +164,8 @@ def _written_rows(loader: Loader, unit: Unit) -> Sequence[Row[Any]]:
         .where(
             invoice.id_entity == unit.id_entity,
             invoice["_day"].in_(unit.days),
-            invoice["_step_run_id"] == loader.step_run_id,
-            invoice["_changed_at"] >= loader.observed_at,
+            invoice["_step_run_id"] == loader.stamp.step_run_id,
+            invoice["_changed_at"] >= loader.stamp.observed_at,
         )
         .group_by(invoice["_day"])
     ).all()
@@ -194,7 +175,7 @@ def _record_findings(
     transform: Transform, loader: Loader, unit: Unit, written: Sequence[Row[Any]]
 ) -> None:
     """Record the findings of published days, which are then read again sooner; none if accepted."""
-    connection = loader.connection
+    connection, step_run_id = loader.connection, loader.stamp.step_run_id
     read = unit.days & transform.complete_days.keys()
     findings: dict[date, set[str]] = {}
     if unit.accepts is None:
@@ -203,18 +184,11 @@ def _record_findings(
             [each.day for each in written if each.missing and each.day in read],
             {day: each.invoices for day, each in transform.complete_days.items()},
         )
-        for first, last, code in quarantine.first_seen(connection, loader.step_run_id):
+        for first, last, code in quarantine.first_seen(connection, step_run_id):
             for day in (day for day in read if first <= day <= last):
                 findings.setdefault(day, set()).add(code)
-    day_state.record_attempt(
-        connection,
-        unit.id_entity,
-        read,
-        findings,
-        held=False,
-        step_run_id=loader.step_run_id,
-        at=transform.read_at,
-    )
+    stamp = Stamp(step_run_id, transform.read_at)
+    day_state.record_attempt(connection, unit.id_entity, read, findings, stamp, held=False)
 
 
 def _save_code_names(

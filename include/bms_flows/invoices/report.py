@@ -1,7 +1,6 @@
 """Reports of a load for finance: control totals and invoice history, as CSV files for Excel."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -11,6 +10,7 @@ from upath import UPath
 from bms_flows.runtime.excel_csv import csv_file
 from bms_flows.runtime.step_log import AMOUNTS, CurrencyTotal
 from bms_flows.runtime.storage import atomic_file
+from bms_warehouse.history import Stamp
 
 TOTALS = ("id_entity", "first_day", "last_day", "currency", "invoices", *AMOUNTS)
 HISTORY = ("observed_at", "what", "id_entity", "id_invoice", "reference_number", "currency")
@@ -31,7 +31,7 @@ EVENTS = """
         ('missing', v._missing_since is not null and p._missing_since is null),
         ('came back', v._missing_since is null and p._missing_since is not null)
     ) as e (what, happened)
-    where p._superseded_at = :at and v._step_run_id = :step_run_id and e.happened
+    where p._superseded_at = :observed_at and v._step_run_id = :step_run_id and e.happened
     order by v.id_entity, v.id_invoice, e.what
 """
 
@@ -47,11 +47,10 @@ def write_totals(
     _write(path, TOTALS, lines)
 
 
-def write_history(
-    connection: Connection, path: UPath, step_run_id: int, at: datetime, zone: ZoneInfo
-) -> None:
-    """Write the invoice events that step `step_run_id` found, before its commit."""
-    events = connection.execute(text(EVENTS), {"step_run_id": step_run_id, "at": at}).all()
+def write_history(connection: Connection, path: UPath, stamp: Stamp, zone: ZoneInfo) -> None:
+    """Write the invoice events that a load found, before its commit."""
+    events = connection.execute(text(EVENTS), stamp._asdict()).all()
+    at = stamp.observed_at
     lines = [(f"{at.astimezone(zone):%d/%m/%Y %H:%M:%S}", *event[1:]) for event in events]
     _write(path, (*HISTORY, *HISTORY_AMOUNTS), lines)
 

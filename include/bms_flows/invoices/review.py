@@ -9,7 +9,7 @@ from bms.errors import RangeRefused
 from bms_flows.invoices import day_state, history
 from bms_flows.invoices.checks import contains_day, currency_findings, empty_last_day
 from bms_flows.invoices.day_counts import FEW, MANY, day_findings
-from bms_flows.invoices.load import RESOURCE, Loader
+from bms_flows.invoices.load import Loader
 from bms_flows.invoices.profile import load_profile
 from bms_flows.invoices.publish import Publication
 from bms_flows.invoices.transform import Transform
@@ -21,6 +21,7 @@ from bms_flows.runtime.quarantine import InvalidRow
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, local_date
 from bms_flows.runtime.working_days import Holidays
+from bms_warehouse.history import Stamp
 
 
 @dataclass(frozen=True)
@@ -89,9 +90,7 @@ async def review_load(
     known = history.load_history(
         committed, unit, transform.totals.days, settings.time_zone, holidays
     )
-    not_accepted = quarantine.not_accepted(
-        committed, transform.invalid_rows, resource=RESOURCE, id_entity=unit.id_entity
-    )
+    not_accepted = quarantine.not_accepted(committed, unit.list_id, transform.invalid_rows)
     profile = load_profile(transform, loader, known.days.days, not_accepted)
     today = local_date(transform.read_at, settings.time_zone)
     days = {day: each.invoices for day, each in transform.complete_days.items()}
@@ -143,28 +142,15 @@ def hold(
         step_run_id = step_log.begin_held(connection, record.step_run_id, passed.span.end)
         counts = counts.less(published.counts)
         totals = step_log.subtract_totals(totals, published.totals.by_currency)
-    quarantine.save(
-        connection,
-        [row for row in review.not_accepted if unit.days.issuperset(row.days)],
-        resource=RESOURCE,
-        id_entity=unit.id_entity,
-        step_run_id=step_run_id,
-        at=transform.read_at,
-    )
+    stamp = Stamp(step_run_id, transform.read_at)
+    invalid = [row for row in review.not_accepted if unit.days.issuperset(row.days)]
+    quarantine.save(connection, unit.list_id, stamp, invalid)
     step_log.save_totals(connection, step_run_id, unit.id_entity, totals)
     codes = {
         day: {each.code for each in review.violations if day in (each.days or unit.days)}
         for day in unit.days & transform.complete_days.keys()
     }
-    day_state.record_attempt(
-        connection,
-        unit.id_entity,
-        codes.keys(),
-        codes,
-        held=True,
-        step_run_id=step_run_id,
-        at=transform.read_at,
-    )
+    day_state.record_attempt(connection, unit.id_entity, codes.keys(), codes, stamp, held=True)
     step_log.finish(
         connection,
         step_run_id,

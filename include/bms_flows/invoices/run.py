@@ -55,7 +55,7 @@ class Extraction:
         """Load the whole unit in one transaction; commit if no day is held."""
         committed, id_entity = self.publication.committed, self.unit.id_entity
         read_at = clock(committed)
-        volatile = profiles.volatile(committed, resource=RESOURCE, id_entity=id_entity)
+        volatile = profiles.volatile(committed, self.unit.list_id)
         zone, range_date = self.client.settings.time_zone, self.settings.invoice_range_date
         reading = Reading(id_entity, zone, range_date, volatile)
         cache = DayCache(reading)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
+from bms_flows.runtime.list_id import ListId
 from bms_flows.runtime.settings import MAX_MAPPED_TASKS
 from bms_flows.runtime.windows import DAY, Window
 
@@ -17,6 +18,11 @@ class Unit:
     windows: tuple[Window, ...]
     accepts: int | None = None
     """Step run of a held load whose stored responses are published for these days."""
+
+    @property
+    def list_id(self) -> ListId:
+        """The list that the unit reads."""
+        return ListId("client_invoice", self.id_entity)
 
     @property
     def span(self) -> Window:

@@ -15,6 +15,7 @@ from sqlalchemy.dialects.postgresql import insert
 from bms_flows.mirror.diff import RecalledRow, State
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.digests import code_digest
+from bms_flows.runtime.list_id import ListId
 from bms_warehouse.tables import list_digest
 
 CODE = ("bms", "bms_flows.mirror", "bms_flows.runtime", "bms_warehouse")
@@ -26,12 +27,11 @@ Entries = tuple[bytes, bytes, list[Key], list[State], bytes]
 
 
 def load(
-    connection: Connection, volatile: Collection[str], *, resource: str, id_entity: int
+    connection: Connection, list_id: ListId, volatile: Collection[str]
 ) -> dict[bytes, RecalledRow]:
     """Return the rows of the last run by the digest of their bytes; empty if the cache is unusable."""
-    columns = list_digest.c
-    mine = (columns.resource == resource) & (columns.id_entity == id_entity)
-    stored = connection.execute(select(columns.rows, columns.digest).where(mine)).one_or_none()
+    found = select(list_digest.c.rows, list_digest.c.digest).where(list_id.of(list_digest))
+    stored = connection.execute(found).one_or_none()
     if stored is None or _digest(volatile, stored.rows) != stored.digest:
         return {}
     marks, hashes, keys, states, which = msgspec.msgpack.decode(stored.rows, type=Entries)
@@ -47,11 +47,9 @@ def load(
 
 def save(
     connection: Connection,
+    list_id: ListId,
     volatile: Collection[str],
     rows: Iterable[tuple[bytes, RecalledRow]],
-    *,
-    resource: str,
-    id_entity: int,
 ) -> None:
     """Store the rows for the next run."""
     marks, hashes, which = bytearray(), bytearray(), bytearray()
@@ -64,7 +62,7 @@ def save(
         which.append(states.setdefault(state, len(states)))
     content = msgspec.msgpack.encode((marks, hashes, keys, [*states], which))
     new = {"digest": _digest(volatile, content), "rows": content}
-    statement = insert(list_digest).values(resource=resource, id_entity=id_entity, **new)
+    statement = insert(list_digest).values(**list_id._asdict(), **new)
     connection.execute(
         statement.on_conflict_do_update(
             index_elements=["resource", "id_entity"],

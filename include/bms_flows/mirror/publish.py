@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -16,10 +15,12 @@ from bms_flows.mirror.resource import MirroredResource
 from bms_flows.runtime import manifest, profiles, quarantine, step_log
 from bms_flows.runtime.checks import Finding, judge
 from bms_flows.runtime.coverage import Key
+from bms_flows.runtime.list_id import ListId
 from bms_flows.runtime.profile import Profile
 from bms_flows.runtime.step_log import RowCounts
 from bms_warehouse import loads, mirrors, tables
 from bms_warehouse.database import clock
+from bms_warehouse.history import Stamp
 from bms_warehouse.locks import serialize
 
 ACCEPT = "To publish the same changes, run with accept_gone."
@@ -55,10 +56,9 @@ class MirrorOutcome:
     """Failed checks, for which the whole run is held."""
 
     @property
-    def of_list(self) -> dict[str, Any]:
-        """Resource and entity of the run; 0 if the resource has none."""
-        id_entity = self.diff.source.constants.get("_entity") or 0
-        return {"resource": self.resource.name, "id_entity": id_entity}
+    def list_id(self) -> ListId:
+        """The list of the run."""
+        return ListId(self.resource.name, self.diff.source.constants.get("_entity") or 0)
 
     @property
     def state(self) -> str:
@@ -108,26 +108,19 @@ def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) 
     A lock serialises runs of different entities, which write to the same tables.
     """
     serialize(connection, f"publication of {outcome.resource.table}")
-    at = clock(connection)
+    stamp = Stamp(outcome.step_run_id, clock(connection))
     profile, accepted = _judge(connection, outcome)
     if outcome.findings:
         diff = outcome.diff
         outcome.counts = RowCounts(len(diff.seen) + diff.keyless, quarantined=diff.rejected)
         outcome.details = _held_details(outcome)
     else:
-        outcome.counts = _publish_rows(connection, outcome, at)
+        outcome.counts = _publish_rows(connection, outcome, stamp)
         diff = outcome.diff
         if outcome.whole and not diff.unchanged:
-            cache.save(connection, diff.volatile, diff.latest(), **outcome.of_list)
-        profiles.save(
-            connection,
-            outcome.step_run_id,
-            profile,
-            **outcome.of_list,
-            read_at=at,
-            accepted=accepted,
-        )
-    _publish_quarantine(connection, outcome, at)
+            cache.save(connection, outcome.list_id, diff.volatile, diff.latest())
+        profiles.save(connection, outcome.list_id, stamp, profile, accepted)
+    _publish_quarantine(connection, outcome, stamp)
     step_log.finish(
         connection,
         outcome.step_run_id,
@@ -136,7 +129,7 @@ def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) 
         service=counters,
         reason=outcome.reason,
         details=outcome.details,
-        at=at,
+        at=stamp.observed_at,
     )
 
 
@@ -159,7 +152,7 @@ def _judge(connection: Connection, outcome: MirrorOutcome) -> tuple[Profile, dic
         rows_read=len(diff.seen | outcome.staged) + diff.keyless,
         volatile=diff.volatile,
     )
-    found = judge(profile, profiles.earlier(connection, **outcome.of_list, zone=ZoneInfo("UTC")))
+    found = judge(profile, profiles.earlier(connection, outcome.list_id, ZoneInfo("UTC")))
     accepted: dict[str, str | None] = {}
     if outcome.accept:
         held = profiles.held_measures(connection, outcome.step_run_id)
@@ -178,31 +171,28 @@ def _held_details(outcome: MirrorOutcome) -> dict[str, Any]:
     }
 
 
-def _publish_rows(connection: Connection, outcome: MirrorOutcome, at: datetime) -> RowCounts:
+def _publish_rows(connection: Connection, outcome: MirrorOutcome, stamp: Stamp) -> RowCounts:
     """Merge the staged rows, mark the removed rows, and return the counts."""
     resource, table = outcome.resource, outcome.resource.table
-    write: dict[str, Any] = {"step_run_id": outcome.step_run_id, "observed_at": at}
     if outcome.diff.invalid_details:
         mirrors.leave_unread(connection, table, [*outcome.diff.invalid_details])
-    merged = loads.merge(connection, table, **write)
+    merged = loads.merge(connection, table, stamp)
     if merged.changed or merged.unchanged:  # an inserted row has all columns of its staged row
         mirrors.follow(connection, table)
     if resource.private and outcome.private:
-        loads.merge(connection, resource.private.table, **write)
+        loads.merge(connection, resource.private.table, stamp)
     counts = _counts(outcome, merged.inserted, merged.changed)
-    counts.missing = mirrors.mark_missing(connection, table, outcome.removed, **write)
+    counts.missing = mirrors.mark_missing(connection, table, outcome.removed, stamp)
     return counts
 
 
-def _publish_quarantine(connection: Connection, outcome: MirrorOutcome, at: datetime) -> None:
+def _publish_quarantine(connection: Connection, outcome: MirrorOutcome, stamp: Stamp) -> None:
     """Save the invalid rows; a complete read of the whole list releases rows that are valid again."""
-    of_list, step_run_id = outcome.of_list, outcome.step_run_id
-    invalid = outcome.diff.quarantined.values()
-    quarantine.save(connection, invalid, **of_list, step_run_id=step_run_id, at=at)
+    quarantine.save(connection, outcome.list_id, stamp, outcome.diff.quarantined.values())
     if outcome.whole and outcome.agreed and not outcome.findings:
         unread = _is_unread(outcome.resource)
-        earlier = tables.quarantine.c.step_run_id != step_run_id
-        quarantine.release(connection, earlier, ~unread, **of_list)
+        earlier = tables.quarantine.c.step_run_id != stamp.step_run_id
+        quarantine.release(connection, outcome.list_id, earlier, ~unread)
 
 
 def _is_unread(resource: MirroredResource) -> ColumnElement[bool]:

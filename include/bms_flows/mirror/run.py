@@ -37,6 +37,7 @@ from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.landing import Landing
+from bms_flows.runtime.list_id import ListId
 from bms_warehouse.queries import drops
 
 LOG = logging.getLogger(__name__)
@@ -200,9 +201,9 @@ class _MirrorRun:
         )
 
     def _volatile_and_cached(self) -> tuple[frozenset[str], Mapping[bytes, RecalledRow]]:
-        of_list: dict[str, Any] = {"resource": self.resource.name, "id_entity": self.scope or 0}
-        volatile = profiles.volatile(self.connection, **of_list)
-        cached = cache.load(self.connection, volatile, **of_list) if self.source.whole else {}
+        list_id = ListId(self.resource.name, self.scope or 0)
+        volatile = profiles.volatile(self.connection, list_id)
+        cached = cache.load(self.connection, list_id, volatile) if self.source.whole else {}
         self.connection.commit()
         return volatile, cached
 

@@ -1,14 +1,15 @@
 """Stored profiles of loads: saved with each published load, read before the next one is judged."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, Select, insert, select
 
+from bms_flows.runtime.list_id import ListId
 from bms_flows.runtime.profile import Profile, StoredProfile, volatile_fields
 from bms_flows.runtime.windows import local_date
+from bms_warehouse.history import Stamp
 from bms_warehouse.tables import load_profile, step_run
 
 EARLIER: Final = 90
@@ -17,50 +18,44 @@ EARLIER: Final = 90
 
 def save(
     connection: Connection,
-    step_run_id: int,
+    list_id: ListId,
+    stamp: Stamp,
     profile: Profile,
-    *,
-    resource: str,
-    id_entity: int,
-    read_at: datetime,
     accepted: Mapping[str, str | None],
 ) -> None:
     """Store the profile of a published load, in the caller's transaction."""
     connection.execute(
         insert(load_profile).values(
-            step_run_id=step_run_id,
-            resource=resource,
-            id_entity=id_entity,
-            read_at=read_at,
+            **list_id._asdict(),
+            step_run_id=stamp.step_run_id,
+            read_at=stamp.observed_at,
             profile=profile.as_dict(),
             accepted=dict(accepted),
         )
     )
 
 
-def earlier(
-    connection: Connection, *, resource: str, id_entity: int, zone: ZoneInfo
-) -> list[StoredProfile]:
+def earlier(connection: Connection, list_id: ListId, zone: ZoneInfo) -> list[StoredProfile]:
     """Return the profiles of the latest published loads, the latest first."""
-    rows = connection.execute(_latest(resource, id_entity, EARLIER))
+    rows = connection.execute(_latest(list_id, EARLIER))
     return [
         StoredProfile.of(each.profile, local_date(each.read_at, zone), each.accepted)
         for each in rows
     ]
 
 
-def volatile(connection: Connection, *, resource: str, id_entity: int) -> frozenset[str]:
+def volatile(connection: Connection, list_id: ListId) -> frozenset[str]:
     """Return the unknown fields that a load of this list leaves out."""
-    latest = connection.execute(_latest(resource, id_entity, 2))
+    latest = connection.execute(_latest(list_id, 2))
     return volatile_fields([each.profile for each in latest])
 
 
-def _latest(resource: str, id_entity: int, most: int) -> Select[Any]:
+def _latest(list_id: ListId, most: int) -> Select[Any]:
     """Return the query of the latest `most` profiles, the latest first."""
     stored = load_profile.c
     return (
         select(stored.profile, stored.read_at, stored.accepted)
-        .where(stored.resource == resource, stored.id_entity == id_entity)
+        .where(list_id.of(load_profile))
         .order_by(stored.step_run_id.desc())
         .limit(most)
     )

@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 
 from sqlalchemy import (
     ARRAY,
@@ -24,7 +24,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
+from bms_flows.runtime.list_id import ListId
 from bms_warehouse.database import upsert
+from bms_warehouse.history import Stamp
 from bms_warehouse.tables import client_invoice_day, quarantine, step_run
 
 COPY = " copy "
@@ -83,18 +85,18 @@ def row_key(key: int | str | None, raw: bytes) -> int | str:
 
 
 def quarantined_keys(
-    connection: Connection, keys: Iterable[int | str], *, resource: str, id_entity: int
+    connection: Connection, list_id: ListId, keys: Iterable[int | str]
 ) -> set[int | str]:
     """Return the keys of `keys` that are in quarantine."""
     by_text = {str(key): key for key in keys}
     found = select(_KEY).where(
-        *_of_list(resource, id_entity), any_(literal([*by_text], ARRAY(Text))) == _KEY
+        list_id.of(quarantine), any_(literal([*by_text], ARRAY(Text))) == _KEY
     )
     return {by_text[text] for text in connection.scalars(found)}
 
 
 def not_accepted(
-    connection: Connection, rows: Collection[InvalidRow], *, resource: str, id_entity: int
+    connection: Connection, list_id: ListId, rows: Collection[InvalidRow]
 ) -> list[InvalidRow]:
     """Return the rows of `rows` that no published load has quarantined with the same content.
 
@@ -106,34 +108,21 @@ def not_accepted(
     accepted = connection.execute(
         select(quarantine.c.row_key, quarantine.c.code, quarantine.c.raw)
         .join(step_run, step_run.c.id == quarantine.c.step_run_id)
-        .where(
-            *_of_list(resource, id_entity),
-            any_(keys) == _KEY,
-            step_run.c.state == "complete",
-        )
+        .where(list_id.of(quarantine), any_(keys) == _KEY, step_run.c.state == "complete")
     )
     known = {(_key(key), code, raw) for key, code, raw in accepted}
     return [row for row in rows if row.content not in known]
 
 
-def save(
-    connection: Connection,
-    rows: Iterable[InvalidRow],
-    *,
-    resource: str,
-    id_entity: int,
-    step_run_id: int,
-    at: datetime,
-) -> None:
+def save(connection: Connection, list_id: ListId, stamp: Stamp, rows: Iterable[InvalidRow]) -> None:
     """Store `rows`; a row that is stored already keeps its first_seen_at."""
     values = [
         {
             **vars(row),
-            "resource": resource,
-            "id_entity": id_entity,
-            "step_run_id": step_run_id,
-            "first_seen_at": at,
-            "last_seen_at": at,
+            **list_id._asdict(),
+            "step_run_id": stamp.step_run_id,
+            "first_seen_at": stamp.observed_at,
+            "last_seen_at": stamp.observed_at,
         }
         for row in _distinct(rows)
     ]
@@ -162,18 +151,11 @@ def first_seen(connection: Connection, step_run_id: int) -> list[tuple[date, dat
 
 
 def release(
-    connection: Connection,
-    *conditions: ColumnElement[bool] | TextClause,
-    resource: str,
-    id_entity: int,
+    connection: Connection, list_id: ListId, *conditions: ColumnElement[bool] | TextClause
 ) -> int:
     """Delete the rows of a list that fulfil all `conditions`; return their number."""
-    statement = delete(quarantine).where(*_of_list(resource, id_entity), *conditions)
+    statement = delete(quarantine).where(list_id.of(quarantine), *conditions)
     return connection.execute(statement).rowcount
-
-
-def _of_list(resource: str, id_entity: int) -> tuple[ColumnElement[bool], ...]:
-    return quarantine.c.resource == resource, quarantine.c.id_entity == id_entity
 
 
 READ = text(f"""

@@ -2,60 +2,47 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 from sqlalchemy import Connection, Table
 
 from bms_warehouse import loads
+from bms_warehouse.history import Stamp
 from bms_warehouse.loads import staging_name
+from bms_warehouse.tables.history import superseded
 
 UNKNOWN_DIFFERS = "b._extra ? key and a._extra->key is distinct from b._extra->key"
 
 
 def by_day(
-    connection: Connection,
-    table: Table,
-    before: Table,
-    conditions: Mapping[str, str],
-    *,
-    step_run_id: int,
-    observed_at: datetime,
+    connection: Connection, table: Table, conditions: Mapping[str, str], stamp: Stamp
 ) -> dict[str, dict[date | None, int]]:
-    """Return by name of a condition the rows of each day that step `step_run_id` changed accordingly.
+    """Return by name of a condition the rows of each day that a load changed accordingly.
 
-    A condition is SQL: `a` is the row after the step, `b` the row before. The step's transaction has
+    A condition is SQL: `a` is the row after the load, `b` the row before. The load's transaction has
     not committed: the rows that it wrote are the current versions.
     """
-    same = " and ".join(f'b."{column.name}" = a."{column.name}"' for column in table.primary_key)
     statement = f"""
-        select a._day, {_counts(conditions)} from {before} b
-        join {table} a on {same} and a._version = b._version + 1
-        where b._superseded_at = %(at)s and a._step_run_id = %(step_run_id)s
-        group by a._day
+        select a._day, {_counts(conditions)} from {_changed(table)}
+        where {_BY_LOAD} group by a._day
     """  # noqa: S608 - our own names
-    given = {"step_run_id": step_run_id, "at": observed_at}
     found: dict[str, dict[date | None, int]] = defaultdict(dict)
-    for day, *counts in _rows(connection, statement, given):
+    for day, *counts in _rows(connection, statement, stamp._asdict()):
         for name, count in zip(conditions, counts, strict=True):
             if count:
                 found[name][day] = count
     return found
 
 
-def unknown_by_step(
-    connection: Connection, table: Table, before: Table, *, step_run_id: int, observed_at: datetime
-) -> dict[str, int]:
-    """Return by unknown field the rows in which step `step_run_id` changed the field."""
-    same = " and ".join(f'b."{column.name}" = a."{column.name}"' for column in table.primary_key)
+def unknown_by_load(connection: Connection, table: Table, stamp: Stamp) -> dict[str, int]:
+    """Return by unknown field the rows in which a load changed the field."""
     statement = f"""
-        select key, count(*) from {before} b
-        join {table} a on {same} and a._version = b._version + 1
+        select key, count(*) from {_changed(table)}
         cross join lateral jsonb_object_keys(a._extra) as key
-        where b._superseded_at = %(at)s and a._step_run_id = %(step_run_id)s and {UNKNOWN_DIFFERS}
-        group by key
+        where {_BY_LOAD} and {UNKNOWN_DIFFERS} group by key
     """  # noqa: S608 - our own names
-    return dict(_rows(connection, statement, {"step_run_id": step_run_id, "at": observed_at}))
+    return dict(_rows(connection, statement, stamp._asdict()))
 
 
 def unknown_staged(connection: Connection, table: Table) -> dict[str, int]:
@@ -89,6 +76,15 @@ def filled(connection: Connection, table: Table, names: Sequence[str]) -> dict[s
     conditions = {name: f'"{name}" is not null' for name in names}
     [counts] = _rows(connection, f"select {_counts(conditions)} from {table}", {})  # noqa: S608 - our own names
     return dict(zip(names, counts, strict=True))
+
+
+_BY_LOAD = "b._superseded_at = %(observed_at)s and a._step_run_id = %(step_run_id)s"
+
+
+def _changed(table: Table) -> str:
+    """Return the join of rows with their former versions."""
+    same = " and ".join(f'b."{column.name}" = a."{column.name}"' for column in table.primary_key)
+    return f"{superseded(table)} b join {table} a on {same} and a._version = b._version + 1"
 
 
 def _counts(conditions: Mapping[str, str]) -> str:

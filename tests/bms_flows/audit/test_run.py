@@ -24,6 +24,7 @@ from bms_flows.mirror.resources import MIRRORED, mirrored
 from bms_flows.monitoring import alarms
 from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.context import FlowContext
+from bms_flows.runtime.list_id import ListId
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
@@ -71,19 +72,19 @@ def test_a_consistent_service_that_equals_the_warehouse_is_reconciled(auditor: A
 def test_concurrent_audits_of_an_entity_do_not_close_each_others_alarm(warehouse: Engine) -> None:
     """One finds a difference on a day while the other finds another day reconciled."""
     step = Step(flow="reconciliation", dag_run_id="r", name="audit")
+    invoices = ListId("client_invoice", 1)
 
     def save(connection: Connection, day: date, **rows: Any) -> None:
         comparison = Comparison(compared=1, rows=rows)
         result = store.Result(
-            resource="client_invoice",
-            id_entity=1,
+            list_id=invoices,
             day=day,
             comparison=comparison,
             step_run_id=1,
             tried_at=None,
         )
         store.save(connection, result)
-        store.update_alarm(connection, "client_invoice", 1, step)
+        store.update_alarm(connection, invoices, step)
 
     def reconcile() -> None:
         with warehouse.begin() as connection:

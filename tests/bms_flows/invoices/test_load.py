@@ -10,6 +10,7 @@ from bms_flows.invoices import load as load_module
 from bms_flows.invoices.load import Languages, Loader
 from bms_warehouse import loads
 from bms_warehouse.database import clock
+from bms_warehouse.history import Stamp
 from bms_warehouse.loads import driver
 from tests.support.sql import fetch, scalar
 
@@ -26,7 +27,7 @@ def test_a_load_without_changes_keeps_its_session_active(
     """A session that asks nothing in a transaction for ten minutes is ended; years take longer to read."""
     monkeypatch.setattr(load_module, "IDLE_S", 0)
     with warehouse.begin() as connection:
-        loader = Loader(connection, 1, Languages("FR", "FR"), clock(connection))
+        loader = Loader(connection, Stamp(1, clock(connection)), Languages("FR", "FR"))
         before = last_asked(warehouse, connection)
         loader.add(loads.copy_buffer(pa.table({"id_invoice": pa.array([], pa.int64())})))
         assert last_asked(warehouse, connection) > before
@@ -46,7 +47,7 @@ def invoices(*numbers: int, new: bool = True, digest: bytes = b"a") -> loads.Cop
 
 def load(engine: Engine, *buffers: loads.CopyBuffer, step: int = 1, read: str = "FR") -> Loader:
     with engine.begin() as connection:
-        loader = Loader(connection, step, Languages(read, "FR"), clock(connection))
+        loader = Loader(connection, Stamp(step, clock(connection)), Languages(read, "FR"))
         for each in buffers:
             loader.add(each)
         loader.merge()

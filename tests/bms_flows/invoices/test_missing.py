@@ -13,6 +13,7 @@ from bms_flows.invoices.units import Unit
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import Window
 from bms_warehouse import loads
+from bms_warehouse.history import Stamp
 from bms_warehouse.queries import trends
 from bms_warehouse.tables import client_invoice
 
@@ -25,10 +26,9 @@ def mark(connection: Connection, ids: list[int], at: datetime) -> int:
     return loads.mark_missing(
         connection,
         client_invoice,
+        Stamp(77, at),
         where="id_invoice = any(%(ids)s)",
         given={"ids": ids},
-        step_run_id=77,
-        observed_at=at,
     )
 
 

@@ -1,7 +1,6 @@
 """Publication of a mirror run: release of quarantine, and removed rows."""
 
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -9,6 +8,7 @@ from sqlalchemy import text
 from bms_flows.mirror.resource import RunOptions
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import mirrors
+from bms_warehouse.history import Stamp
 from bms_warehouse.tables import contact
 from tests.bms_flows.mirror.environment import Mirror
 from tests.support.sql import scalars
@@ -50,10 +50,10 @@ def test_an_unstable_run_releases_no_quarantine(mirror: Mirror, bad_row: str) ->
 def test_removed_rows_keep_their_removal_reason(sandbox: Sandbox, mirror: Mirror) -> None:
     sandbox.fill(contacts=20)
     mirror.run(asked=LIST_ONLY)
-    given: dict[str, Any] = {"step_run_id": 77, "observed_at": LATER}
+    stamp = Stamp(77, LATER)
     with mirror.warehouse.begin() as connection:
         marked = [
-            mirrors.mark_missing(connection, contact, keys, **given)
+            mirrors.mark_missing(connection, contact, keys, stamp)
             for keys in ([1001], [1001, 1002])
         ]
         connection.execute(
@@ -61,7 +61,7 @@ def test_removed_rows_keep_their_removal_reason(sandbox: Sandbox, mirror: Mirror
                 "update bms.contact set deleted = true, _removal_reason = 'flagged' where id = 1003"
             )
         )
-        marked.append(mirrors.mark_missing(connection, contact, [1003], **given))
+        marked.append(mirrors.mark_missing(connection, contact, [1003], stamp))
     assert marked == [1, 1, 0]
     assert [row["_version"] for row in mirror.rows("bms.contact_version", "id = 1001")] == [1, 2]
     assert [row["_removal_reason"] for row in mirror.rows("bms.contact", "id = 1003")] == [

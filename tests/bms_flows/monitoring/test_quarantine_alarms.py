@@ -9,9 +9,11 @@ from sqlalchemy import Connection, Engine
 from bms_flows.monitoring import alarms, quarantine_alarms
 from bms_flows.monitoring.freshness_check import check_targets
 from bms_flows.runtime import quarantine
+from bms_flows.runtime.list_id import ListId
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.quarantine import InvalidRow
 from bms_flows.runtime.settings import FlowSettings
+from bms_warehouse.history import Stamp
 
 LINKS = Links("http://localhost:8080", "docs/runbook.md", ZoneInfo("UTC"))
 DAY = date(2026, 3, 2)
@@ -22,7 +24,7 @@ def load(
 ) -> None:
     rows = [InvalidRow.of(key, code, "hire_date", raw.encode(), DAY) for key in keys]
     at = datetime.now(UTC)
-    quarantine.save(connection, rows, resource="employee", id_entity=1, step_run_id=number, at=at)
+    quarantine.save(connection, ListId("employee", 1), Stamp(number, at), rows)
 
 
 def subjects(connection: Connection) -> dict[str, int]:
@@ -80,5 +82,5 @@ def test_rows_that_are_valid_again_close_the_alarm(warehouse: Engine) -> None:
         for number in range(3):
             load(connection, number, [1])
         assert subjects(connection)
-        quarantine.release(connection, resource="employee", id_entity=1)
+        quarantine.release(connection, ListId("employee", 1))
         assert subjects(connection) == {}
