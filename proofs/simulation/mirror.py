@@ -111,12 +111,12 @@ async def _sync(
         stage=stage,
         recalled=dict(recalled),
     )
-    lists = await read_lists(source, diff, 3, "contact")
+    agreed, readings = await read_lists(source, diff, 3, "contact")
     recalled.update(diff.latest())
     recorder.counts["syncs"] += 1
-    recorder.counts["requests"] += lists.calls + flag.reading.calls
-    recorder.note(f"{len(moving.states)} rows by {moving.order}, pages of {size}: {lists}")
-    if not lists.agreed:
+    recorder.counts["requests"] += sum(each.calls for each in (*readings, flag.reading))
+    recorder.note(f"{len(moving.states)} rows by {moving.order}, pages of {size}: {agreed}")
+    if not agreed:
         recorder.counts["syncs that were unstable"] += 1
         return []
     seen = diff.seen

@@ -85,17 +85,17 @@ def record(
         return "", GONE
     digest = bytes(row["_row_hash"])
     state = ListState(None, None, tuple(row[each] for each in resource.flags), row["deleted"])
-    constants = dict.fromkeys(resource.constants, row.get("_entity"))
+    entity = row.get("_entity")
     described, checked, equal = resource.described, [], []
     detail = _record(folder / "details.json.zst", described.read_operation, resource, row)
     item = _record(folder / "pages.json.zst", described.list_operation, resource, row)
     if detail and described.has_detail:
         found, extra = detail
         checked.append("details.json.zst")
-        extras: list[dict[str, Any]] = [{}] if resource.private else [extra, {}]
+        extras: list[dict[str, Any]] = [{}] if resource.private_fields else [extra, {}]
         equal.append(
             any(
-                digest[HALF:] == _hash(detailed_rows(resource, [DetailItem(found, state, e)], zone, constants))[HALF:]
+                digest[HALF:] == _hash(detailed_rows(resource, [DetailItem(found, state, e)], zone, entity))[HALF:]
                 for zone in zones
                 for e in extras
             )
@@ -109,14 +109,14 @@ def record(
             for e in (resource.unknown(extra), {})
         ]
         hashes = {
-            _hash(listed_rows(resource, [ListItem(found, each)], zone, constants))[:HALF]
+            _hash(listed_rows(resource, [ListItem(found, each)], zone, entity))[:HALF]
             for zone in zones
             for each in states
         }
         # On contradiction, the detail precedes its list item.
         if detail and described.has_detail:
             hashes |= {
-                _hash(detailed_rows(resource, [DetailItem(detail[0], each, {})], zone, constants))[:HALF]
+                _hash(detailed_rows(resource, [DetailItem(detail[0], each, {})], zone, entity))[:HALF]
                 for zone in zones
                 for each in states
             }  # fmt: skip

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -21,9 +21,7 @@ from bms.errors import (
     Timeout,
 )
 from bms.responses import Detail
-from bms_flows.mirror.decisions import MirrorRow
 from bms_flows.mirror.diff import ListDiff
-from bms_flows.mirror.resource import MirroredResource
 from bms_flows.mirror.responses import ResponseFiles, only
 from bms_flows.mirror.rows import DetailItem, ListState, rename
 from bms_flows.mirror.staging import Staging, UnstorableRow
@@ -48,12 +46,8 @@ DetailResult = Detail[Any] | BmsError | None
 class Details:
     """Reads details, combines them with their list items and stages them."""
 
-    resource: MirroredResource
-    fetch: Callable[[Any], Awaitable[Detail[Any]]] | None
     diff: ListDiff
-    known: Mapping[Key, MirrorRow]
     staging: Staging
-    responses: ResponseFiles
     private_responses: ResponseFiles | None
     """Storage of the private part of responses; None if the run does not store private fields."""
     read: int = 0
@@ -69,14 +63,15 @@ class Details:
         given the detail of any row, if more than `MAX_UNAVAILABLE` fail, or if the service forbids
         the detail of a row that no list has.
         """
-        if self.fetch is None:  # only the lists show which rows exist
+        fetch, known = self.diff.source.detail, self.diff.known
+        if fetch is None:  # only the lists show which rows exist
             self.missing.extend(keys)
             return
         waiting: list[DetailItem] = []
         failed: BmsError | None = None
-        readable = any(row.detailed for row in self.known.values())
+        readable = any(row.detailed for row in known.values())
         started = time.monotonic()
-        async for key, found in read_each(keys, self.fetch, concurrency):
+        async for key, found in read_each(keys, fetch, concurrency):
             self.read += 1
             if isinstance(found, Detail) and found.record.key == key:
                 readable = True
@@ -90,7 +85,7 @@ class Details:
                 await self.staging.detailed(waiting)
                 waiting = []
             if self.read % CHUNK == 0 or self.read == len(keys):
-                so_far = (self.resource.name, self.read, len(keys), time.monotonic() - started)
+                so_far = (self.diff.resource.name, self.read, len(keys), time.monotonic() - started)
                 LOG.info("%s: %d of %d details; %.1f s", *so_far)
         if failed and not readable:
             raise failed
@@ -114,7 +109,7 @@ class Details:
                     raise found
                 self._reject(key, "unavailable", None)
             case Detail() if listed:
-                self._reject(key, "other_record", self.resource.key)
+                self._reject(key, "other_record", self.diff.resource.key)
             case _:  # absent, or merged into the record that is shown
                 self.missing.append(key)
 
@@ -122,8 +117,9 @@ class Details:
         self.diff.reject(UnstorableRow(key, "detail", code, name, b"{}"))
 
     def _with_list_state(self, key: Key, found: Detail[Any]) -> DetailItem:
-        extra = self.diff.stable(rename(found.record, found.extra, self.resource.aliases))
-        flags = self.known[key].flags if key in self.known else ()
+        extra = self.diff.stable(rename(found.record, found.extra, self.diff.resource.aliases))
+        known = self.diff.known.get(key)
+        flags = known.flags if known else ()
         listed = self.diff.list_state(key) or ListState(None, None, flags, deleted=False)
         if getattr(found.record, "deleted", None) is not None:
             listed = replace(listed, deleted=False)  # the record's own field precedes
@@ -133,9 +129,10 @@ class Details:
         """Store the response if the row is new or changed."""
         if self.diff.is_unchanged(key):
             return
-        await self.responses.append("details", self.resource.public_detail(found.body))
-        if self.private_responses and self.resource.private:
-            fields = self.resource.private.fields | {self.resource.key}
+        resource = self.diff.resource
+        await self.diff.responses.append("details", resource.public_detail(found.body))
+        if self.private_responses:
+            fields = resource.private_fields | {resource.key}
             await self.private_responses.append("details", only(found.body, fields))
 
 

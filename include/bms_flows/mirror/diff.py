@@ -91,7 +91,7 @@ class ListDiff:
         for rejected in page.rejected:
             self._reject(rejected.key, rejected.code, rejected.field, rejected.raw)
         key_of = attrgetter(self.resource.key)
-        constants = tuple(self.source.constants.values())
+        constants = (self.source.id_entity,) * len(self.resource.constants)
         rows = [*page.records]
         new = dict.fromkeys(range(len(rows))) if page.new is None else page.new
         extras = {index: self._unknown(rows[index], extra) for index, extra in page.extra.items()}

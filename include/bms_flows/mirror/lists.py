@@ -1,7 +1,6 @@
 """List reading: each list of a run is read until passes agree or the pass limit is reached."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from bms_flows.mirror.diff import ListDiff
@@ -11,20 +10,13 @@ from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.list_reader import ListReader
 
 
-@dataclass(frozen=True)
-class ListReadings:
-    """Summary of the list reading of a run."""
-
-    agreed: bool
-    """Whether every list is proven to be complete."""
-    passes: int
-    """Passes over the main list."""
-    calls: int
-    """Requests for the main list and the list of deleted rows."""
-
-
-async def read_lists(source: MirrorSource, diff: ListDiff, passes: int, name: str) -> ListReadings:
+async def read_lists(
+    source: MirrorSource, diff: ListDiff, passes: int, name: str
+) -> tuple[bool, list[ListReader]]:
     """Read the main list, the filtered lists and, if needed, the list of deleted rows.
+
+    Returns whether every list is proven to be complete, and the readings of the main list and of the
+    deleted rows.
 
     Each filtered list is read before the main list and proven between two passes over the main list:
     by then new and changed rows are known, and the next pass applies their proven flags.
@@ -57,11 +49,7 @@ async def read_lists(source: MirrorSource, diff: ListDiff, passes: int, name: st
         await deletions.until_agreed(passes)
         readings.append(deletions)
     await diff.flush()
-    return ListReadings(
-        agreed=proven and all(each.agreed for each in readings),
-        passes=len(reading.passes),
-        calls=sum(each.calls for each in readings),
-    )
+    return proven and all(each.agreed for each in readings), readings
 
 
 async def _prove(

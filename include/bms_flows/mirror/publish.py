@@ -34,7 +34,6 @@ class ControlTotalMismatch(RuntimeError):
 class MirrorOutcome:
     """Result of a run before its publication: staged rows and removed rows."""
 
-    resource: MirroredResource
     step_run_id: int
     diff: ListDiff
     staged: set[Key]
@@ -48,7 +47,6 @@ class MirrorOutcome:
     """Whether an operator accepts the removals, and what the latest run was held for."""
     excess: int
     """Number of missing rows if an operator must accept the removals, otherwise 0."""
-    whole: bool
     private: bool
     details: dict[str, Any]
     counts: RowCounts = field(default_factory=RowCounts)
@@ -56,9 +54,14 @@ class MirrorOutcome:
     """Failed checks, for which the whole run is held."""
 
     @property
+    def resource(self) -> MirroredResource:
+        """The resource of the run."""
+        return self.diff.resource
+
+    @property
     def list_id(self) -> ListId:
         """The list of the run."""
-        return ListId(self.resource.name, self.diff.source.constants.get("_entity") or 0)
+        return ListId(self.resource.name, self.diff.source.id_entity or 0)
 
     @property
     def state(self) -> str:
@@ -95,7 +98,7 @@ class MirrorOutcome:
         return {
             "version": manifest.VERSION,
             "step_run_id": self.step_run_id,
-            "id_entity": self.diff.source.constants.get("_entity"),
+            "id_entity": self.diff.source.id_entity,
             "state": self.state,
             **vars(self.counts),
             **self.details,
@@ -117,7 +120,7 @@ def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) 
     else:
         outcome.counts = _publish_rows(connection, outcome, stamp)
         diff = outcome.diff
-        if outcome.whole and not diff.unchanged:
+        if outcome.diff.source.whole and not diff.unchanged:
             cache.save(connection, outcome.list_id, diff.volatile, diff.latest())
         profiles.save(connection, outcome.list_id, stamp, profile, accepted)
     _publish_quarantine(connection, outcome, stamp)
@@ -179,8 +182,8 @@ def _publish_rows(connection: Connection, outcome: MirrorOutcome, stamp: Stamp) 
     merged = loads.merge(connection, table, stamp)
     if merged.changed or merged.unchanged:  # an inserted row has all columns of its staged row
         mirrors.follow(connection, table)
-    if resource.private and outcome.private:
-        loads.merge(connection, resource.private.table, stamp)
+    if outcome.private and resource.private_table is not None:
+        loads.merge(connection, resource.private_table, stamp)
     counts = _counts(outcome, merged.inserted, merged.changed)
     counts.missing = mirrors.mark_missing(connection, table, outcome.removed, stamp)
     return counts
@@ -189,7 +192,7 @@ def _publish_rows(connection: Connection, outcome: MirrorOutcome, stamp: Stamp) 
 def _publish_quarantine(connection: Connection, outcome: MirrorOutcome, stamp: Stamp) -> None:
     """Save the invalid rows; a complete read of the whole list releases rows that are valid again."""
     quarantine.save(connection, outcome.list_id, stamp, outcome.diff.quarantined.values())
-    if outcome.whole and outcome.agreed and not outcome.findings:
+    if outcome.diff.source.whole and outcome.agreed and not outcome.findings:
         unread = _is_unread(outcome.resource)
         earlier = tables.quarantine.c.step_run_id != stamp.step_run_id
         quarantine.release(connection, outcome.list_id, earlier, ~unread)

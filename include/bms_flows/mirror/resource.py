@@ -40,13 +40,19 @@ class MirroredResource:
     """Columns that record whether a filtered list contains the row."""
     constants: tuple[str, ...] = ()
     """Columns with one value for the whole list, such as the requested entity."""
-    private: "PrivateFields | None" = None
-    """Private fields of the detail."""
+    private_fields: frozenset[str] = frozenset()
+    """Fields of the detail that are stored in a separate table, or not at all."""
+    private_table: Table | None = None
 
     @property
     def name(self) -> str:
         """The table's name, which also names the resource in quarantine and in folders."""
         return self.table.name
+
+    @property
+    def tables(self) -> list[Table]:
+        """The tables that the mirror may fill."""
+        return [each for each in (self.table, self.private_table) if each is not None]
 
     @property
     def key(self) -> str:
@@ -71,21 +77,20 @@ class MirroredResource:
 
     def public(self, body: bytes) -> bytes:
         """Return a response without private fields."""
-        return without(body, self.private.fields) if self.private else body
+        return without(body, self.private_fields) if self.private_fields else body
 
     def public_detail(self, body: bytes) -> bytes:
         """Return a detail without private fields.
 
         If the resource has private fields, unknown fields are removed too: they may be private.
         """
-        if self.private is None:
+        if not self.private_fields:
             return body
-        return only(body, frozenset(self.detail.__struct_fields__) - self.private.fields)
+        return only(body, frozenset(self.detail.__struct_fields__) - self.private_fields)
 
     def unknown(self, extra: Mapping[str, Any]) -> dict[str, Any]:
         """Return the unknown fields of a list item without private fields."""
-        private = self.private.fields if self.private else ()
-        return {name: value for name, value in extra.items() if name not in private}
+        return {name: v for name, v in extra.items() if name not in self.private_fields}
 
     def _columns(self, record: type[Record]) -> dict[str, Column[Any]]:
         names = [each.name for each in msgspec.structs.fields(record)]
@@ -95,14 +100,6 @@ class MirroredResource:
             for name, column in columns.items()
             if column in self.table.columns and column != "deleted"
         }
-
-
-@dataclass(frozen=True, kw_only=True)
-class PrivateFields:
-    """Fields of a detail that are stored in separate tables, or not at all."""
-
-    table: Table
-    fields: frozenset[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,8 +120,8 @@ class MirrorSource:
     """Rows per page of a long list, if the service gives as many."""
     implied: Mapping[str, bool] = field(default_factory=dict)
     """Flags, or `deleted`, that are true for every row of the main list."""
-    constants: Mapping[str, Any] = field(default_factory=dict)
-    """Values of the resource's `constants`."""
+    id_entity: int | None = None
+    """The entity of the lists, if each entity has its own: the value of the resource's `constants`."""
     preceding: frozenset[int] = frozenset()
     """Entities that take precedence: a row that one of their lists contains belongs to that entity."""
     whole: bool = True

@@ -6,7 +6,7 @@ from typing import Any, Final
 from bms.client import Client
 from bms.endpoints import BY_NAME
 from bms.responses import FindRows, Page, Rows
-from bms_flows.mirror.resource import FetchRows, MirroredResource, MirrorSource, PrivateFields
+from bms_flows.mirror.resource import FetchRows, MirroredResource, MirrorSource
 from bms_warehouse.resources import RESOURCES, ResourceDescription
 from bms_warehouse.tables import MIRROR_TABLES
 
@@ -14,10 +14,6 @@ from bms_warehouse.tables import MIRROR_TABLES
 def mirrored(described: ResourceDescription) -> MirroredResource:
     """Return a described resource with its tables and records."""
     tables = MIRROR_TABLES[described.name]
-    private = None
-    if tables.private is not None:
-        fields = frozenset(name for name, _, _ in described.private_columns)
-        private = PrivateFields(table=tables.private, fields=fields)
     return MirroredResource(
         described=described,
         table=tables.current,
@@ -26,7 +22,8 @@ def mirrored(described: ResourceDescription) -> MirroredResource:
         aliases=described.aliases,
         flags=tuple(flag.name for flag in described.flags),
         constants=tuple(described.constants),
-        private=private,
+        private_fields=frozenset(name for name, _, _ in described.private_columns),
+        private_table=tables.private,
     )
 
 
@@ -80,7 +77,7 @@ def source(
         detail=getattr(client, described.read_operation) if described.has_detail else None,
         page_size=client.settings.page_size,
         implied={} if everything else {n: True for n, state in states.items() if state == filter},
-        constants=dict.fromkeys(resource.constants, id_entity),
+        id_entity=id_entity,
         preceding=frozenset(each for each in entities if id_entity and each < id_entity),
         whole=everything and not restricted,
     )

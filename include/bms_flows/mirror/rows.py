@@ -95,23 +95,20 @@ def as_json(item: ListItem | DetailItem) -> bytes:
 
 
 def listed_rows(
-    resource: MirroredResource, items: Sequence[ListItem], zone: str, constants: Mapping[str, Any]
+    resource: MirroredResource, items: Sequence[ListItem], zone: str, id_entity: int | None
 ) -> TypedRecords:
     """Return list items as rows without the columns that only the detail fills."""
-    framed, kept = _frame(resource, items, resource.listed, zone, constants)
+    framed, kept = _frame(resource, items, resource.listed, zone, id_entity)
     rows = framed.rows.append_column("_extra", extra_column([each.extra for each in kept]))
     hashes = row_hashes(rows, [*_shared(resource), "_extra"])
     return replace(framed, rows=_completed(rows, hashes, kept, detailed=False))
 
 
 def detailed_rows(
-    resource: MirroredResource,
-    details: Sequence[DetailItem],
-    zone: str,
-    constants: Mapping[str, Any],
+    resource: MirroredResource, details: Sequence[DetailItem], zone: str, id_entity: int | None
 ) -> TypedRecords:
     """Return details as rows; on contradiction, the detail precedes its list item."""
-    framed, kept = _frame(resource, details, resource.read, zone, constants)
+    framed, kept = _frame(resource, details, resource.read, zone, id_entity)
     extras = [(each.listed.extra or {}, each.extra) for each in kept]
     listed = framed.rows.append_column("_extra", extra_column([extra for extra, _ in extras]))
     first = row_hashes(listed, [*_shared(resource), "_extra"])
@@ -128,10 +125,9 @@ def private_rows(
     resource: MirroredResource, details: Sequence[DetailItem], zone: str
 ) -> TypedRecords:
     """Return the private columns of details, unknown fields included."""
-    private = resource.private
-    if private is None:
+    if resource.private_table is None:
         raise ValueError(f"{resource.name} has no private fields")
-    columns = [each for each in private.table.columns if each.name[0] != "_"]
+    columns = [each for each in resource.private_table.columns if each.name[0] != "_"]
     framed = typed_records([each.record for each in details], columns, zone)
     extras = [details[index].extra for index in framed.kept]
     rows = framed.rows.append_column("_extra", extra_column(extras))
@@ -144,7 +140,7 @@ def _frame(
     items: Sequence[Item],
     columns: Mapping[str, Column[Any]],
     zone: str,
-    constants: Mapping[str, Any],
+    id_entity: int | None,
 ) -> tuple[TypedRecords, list[Item]]:
     """Return the columns, constants and flags of items, and the items that could be converted."""
     read = [Column(name, column.type) for name, column in columns.items()]
@@ -153,7 +149,7 @@ def _frame(
     framed = typed_records([each.record for each in items], read, zone)
     names = [columns[name].name if name in columns else name for name in framed.rows.column_names]
     kept = [items[index] for index in framed.kept]
-    rows = _with_constants(framed.rows.rename_columns(names), resource, constants)
+    rows = _with_constants(framed.rows.rename_columns(names), resource, id_entity)
     return replace(framed, rows=_with_flags(rows, resource, kept)), kept
 
 
@@ -166,11 +162,9 @@ def _completed(
     return rows.append_column("_detailed", pa.repeat(detailed, rows.num_rows))
 
 
-def _with_constants(
-    rows: pa.Table, resource: MirroredResource, constants: Mapping[str, Any]
-) -> pa.Table:
+def _with_constants(rows: pa.Table, resource: MirroredResource, id_entity: int | None) -> pa.Table:
+    filler = pa.scalar(id_entity, pa.int64())
     for name in resource.constants:
-        filler = pa.scalar(constants[name], pa.int64())
         if name in rows.column_names:
             index = rows.schema.get_field_index(name)
             rows = rows.set_column(index, name, pc.fill_null(rows.column(name), filler))

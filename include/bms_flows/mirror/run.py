@@ -61,7 +61,7 @@ async def sync(
     """
     with (
         flow.warehouse.connect() as connection,
-        store.locked(connection, resource, source.constants.get("_entity")),
+        store.locked(connection, resource, source.id_entity),
         recorded_step(flow, step, client.counters) as step_run_id,
         ExitStack() as files,
     ):
@@ -70,8 +70,8 @@ async def sync(
                 connection,
                 resource,
                 client.settings.time_zone,
-                source.constants,
-                resource.private if options.private else None,
+                source.id_entity,
+                private=options.private,
             )
         )
         run = _MirrorRun(
@@ -105,56 +105,53 @@ class _MirrorRun:
     async def stage(self) -> MirrorOutcome:
         """Read lists and details, and stage the differences; the mirror itself stays unchanged."""
         rows, rotation = self._stored_rows(), self._rotation()
-        current = sum(row.removal is None and row.scope == self.scope for row in rows.values())
+        current = sum(
+            row.removal is None and row.scope == self.source.id_entity for row in rows.values()
+        )
         LOG.info("%s: the mirror has %d current rows", self.resource.name, current)
-        due = rotation.due(in_rotation(rows, self.scope)) if self.rotates else []
+        due = rotation.due(in_rotation(rows, self.source.id_entity)) if self.rotates else []
         responses = self._responses(self.resource.name)
         diff = self._diff(rows, due, responses)
-        lists = await read_lists(
+        agreed, readings = await read_lists(
             self.source, diff, self.flow.settings.mirror_passes, self.resource.name
         )
         await self._finish_staging(diff)
-        complete = self.source.whole and lists.agreed
-        missing = missing_rows(rows, diff.seen, self.scope) if complete else []
+        complete = self.source.whole and agreed
+        missing = missing_rows(rows, diff.seen, self.source.id_entity) if complete else []
         # What users remove by an undo sheet is no loss.
         undone = self._undone()
         lost = [key for key in newly_missing(rows, missing) if str(key) not in undone]
         excess = self._excess(len(lost), current)
         if excess:
             missing = []
-        details = self._details(rows, diff, responses)
+        private = self.staging.private_table
+        stored_apart = self._responses(private.name) if private is not None else None
+        details = Details(diff, self.staging, stored_apart)
         in_turn = await self._load_details(details, missing, due, rotation)
         removed = sorted({*details.missing} & {*missing}, key=str)
         lost = [key for key in removed if str(key) not in undone]
         excess = excess or self._excess(len(lost), current)
         return MirrorOutcome(
-            resource=self.resource,
             step_run_id=self.step_run_id,
             diff=diff,
             staged=self.staging.staged,
             removed=[] if excess else removed,
             lost=0 if excess else len(lost),
-            agreed=lists.agreed,
+            agreed=agreed,
             current=current,
             accept=self.options.accept_gone,
             excess=excess,
-            whole=self.source.whole,
             private=self.options.private,
             details={
                 "whole": self.source.whole,
                 "zone": self.client.settings.time_zone,
                 **(rotation.after(*in_turn) if self.rotates else {}),
-                "passes": lists.passes,
-                "list_calls": lists.calls,
+                "passes": len(readings[0].passes),
+                "list_calls": sum(each.calls for each in readings),
                 "details_read": details.read,
                 "raw": self.flow.name(responses.folder) if responses.count else None,
             },
         )
-
-    @property
-    def scope(self) -> int | None:
-        """The entity of the run, if lists are per entity."""
-        return self.source.constants.get("_entity")
 
     @property
     def reads(self) -> bool:
@@ -172,7 +169,7 @@ class _MirrorRun:
         return datetime.now(UTC)
 
     def _stored_rows(self) -> StoredRows:
-        scope = "_entity" if self.scope is not None else None
+        scope = "_entity" if self.source.id_entity is not None else None
         rows = store.rows(self.connection, self.resource, scope, private=self.options.private)
         if store.zone(self.connection, self.step) in (None, self.client.settings.time_zone):
             return rows
@@ -201,7 +198,7 @@ class _MirrorRun:
         )
 
     def _volatile_and_cached(self) -> tuple[frozenset[str], Mapping[bytes, RecalledRow]]:
-        list_id = ListId(self.resource.name, self.scope or 0)
+        list_id = ListId(self.resource.name, self.source.id_entity or 0)
         volatile = profiles.volatile(self.connection, list_id)
         cached = cache.load(self.connection, list_id, volatile) if self.source.whole else {}
         self.connection.commit()
@@ -223,18 +220,6 @@ class _MirrorRun:
             return FlagList.of(self.source.members[name], size, label, before, largest)
         return lambda key: rows[key].flags[index] if key in rows else None
 
-    def _details(self, rows: StoredRows, diff: ListDiff, responses: ResponseFiles) -> Details:
-        private = self.staging.private
-        return Details(
-            self.resource,
-            self.source.detail,
-            diff,
-            rows,
-            self.staging,
-            responses,
-            self._responses(private.table.name) if private else None,
-        )
-
     async def _load_details(
         self, details: Details, missing: Sequence[Key], due: Sequence[Key], rotation: Rotation
     ) -> tuple[Sequence[Key], Sequence[Key]]:
@@ -242,7 +227,7 @@ class _MirrorRun:
 
         Returns the incomplete and the due rows within the budget.
         """
-        diff, rows = details.diff, details.known
+        diff = details.diff
         first: Sequence[Key] = []
         retried: Sequence[Key] = []
         if self.reads:
@@ -256,7 +241,7 @@ class _MirrorRun:
             due = []
         present = diff.due.keys() | {*missing}
         again = [key for key in due if key in present]
-        confirm = details_to_confirm(rows, missing, rotates=self.rotates)
+        confirm = details_to_confirm(diff.known, missing, rotates=self.rotates)
         keys = dict.fromkeys([*confirm, *first, *retried, *again])
         await details.load([*keys], 2 * self.client.settings.concurrency)
         await self._finish_staging(diff)

@@ -1,14 +1,14 @@
 """Staging of rows: a background thread converts them to columns and copies them."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Table
 
-from bms_flows.mirror.resource import MirroredResource, PrivateFields
+from bms_flows.mirror.resource import MirroredResource
 from bms_flows.mirror.rows import (
     DetailItem,
     ListItem,
@@ -44,9 +44,9 @@ class Staging:
     connection: Connection
     resource: MirroredResource
     zone: str
-    constants: Mapping[str, Any]
-    private: PrivateFields | None
-    """Private fields, if this run stores them."""
+    id_entity: int | None
+    private_table: Table | None
+    """Table of the private fields, if this run stores them."""
     writer: BackgroundWriter
     staged: set[Key] = field(default_factory=set)
     unstorable: list[UnstorableRow] = field(default_factory=list)
@@ -72,11 +72,11 @@ class Staging:
             self.staged -= staged
 
     def _listed(self, items: Sequence[ListItem]) -> None:
-        self._copy(listed_rows(self.resource, items, self.zone, self.constants), items, "")
+        self._copy(listed_rows(self.resource, items, self.zone, self.id_entity), items, "")
 
     def _detailed(self, items: Sequence[DetailItem]) -> None:
-        if self.resource.private:
-            if self.private:
+        if self.resource.private_fields:
+            if self.private_table is not None:
                 framed = private_rows(self.resource, items, self.zone)
                 self.unstorable += [
                     UnstorableRow(
@@ -84,10 +84,10 @@ class Staging:
                     )
                     for cell in framed.bad
                 ]
-                loads.stage(self.connection, self.private.table, loads.copy_buffer(framed.rows))
+                loads.stage(self.connection, self.private_table, loads.copy_buffer(framed.rows))
             for each in items:
                 each.extra = {}  # unknown fields may be private
-        framed = detailed_rows(self.resource, items, self.zone, self.constants)
+        framed = detailed_rows(self.resource, items, self.zone, self.id_entity)
         self._copy(framed, items, "detail")
 
     def _copy(
@@ -110,12 +110,14 @@ def staging_tables(
     connection: Connection,
     resource: MirroredResource,
     zone: str,
-    constants: Mapping[str, Any],
-    private: PrivateFields | None,
+    id_entity: int | None,
+    *,
+    private: bool,
 ) -> Iterator[Staging]:
-    """Create staging tables on `connection` for the block."""
-    for table in (resource.table, *([private.table] if private else ())):
+    """Create staging tables on `connection` for the block; with `private`, also for private fields."""
+    private_table = resource.private_table if private else None
+    for table in resource.tables if private else [resource.table]:
         loads.create_staging(connection, table)
     connection.commit()
     with BackgroundWriter(waiting=1) as writer:
-        yield Staging(connection, resource, zone, constants, private, writer)
+        yield Staging(connection, resource, zone, id_entity, private_table, writer)

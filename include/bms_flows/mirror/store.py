@@ -62,9 +62,9 @@ def rows(
     table = resource.table
     flags = "".join(f', t."{name}"' for name in resource.flags)
     detailed, join = "t._detailed", ""
-    if private and resource.private:
+    if private and resource.private_table is not None:
         detailed = f'(t._detailed and p."{resource.key}" is not null)'
-        join = f' left join {resource.private.table} p on p."{resource.key}" = t."{resource.key}"'
+        join = f' left join {resource.private_table} p on p."{resource.key}" = t."{resource.key}"'
     statement = (
         f'select t."{resource.key}", t._list_hash, {detailed}, t._removal_reason, '  # noqa: S608 - our own names
         f"{f't.{scope}' if scope else 'null'}{flags} from {table} t{join}"

@@ -136,11 +136,10 @@ def spellings(resource: MirroredResource, key: str) -> Sequence[str]:
 
 def _rows(resource: MirroredResource, key: str) -> Iterator[tuple[Table, ColumnElement[bool]]]:
     """Yield the tables with personal data, and the condition that selects this record."""
-    private = resource.private
-    for mirrored in (resource.table, *([private.table] if private else [])):
+    for mirrored in resource.tables:
         for table in (superseded(mirrored), mirrored):
             yield table, cast(table.c[resource.key], Text).in_(spellings(resource, key))
-    named = [resource.name, *([private.table.name] if private else [])]
+    named = [each.name for each in resource.tables]
     yield (
         quarantine,
         quarantine.c.resource.in_(named)
@@ -251,8 +250,7 @@ def _responses(
     None: the file is incomplete, because a killed process left it, and unreadable.
     """
     pattern = re.compile(_pattern(resource, key).encode())
-    tables = [resource.table, *([resource.private.table] if resource.private else [])]
-    for table in tables:
+    for table in resource.tables:
         folder = data_root / "raw" / table.name
         for path in sorted(folder.rglob(f"*{SUFFIX}*")) if folder.exists() else ():
             if path.name.endswith(SUFFIX):

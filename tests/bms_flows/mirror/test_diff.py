@@ -53,7 +53,7 @@ async def test_an_unexpected_private_field_of_a_list_is_not_stored() -> None:
 
     diff = ListDiff(
         EMPLOYEES,
-        MirrorSource(rows=unasked, detail=unasked, constants={"_entity": 1}),
+        MirrorSource(rows=unasked, detail=unasked, id_entity=1),
         known={},
         flags={name: lambda _: False for name in EMPLOYEES.flags},
         details=False,

@@ -23,7 +23,7 @@ def detailed(key: int, city: str) -> DetailItem:
 
 
 def staging(connection: Connection) -> AbstractContextManager[Staging]:
-    return staging_tables(connection, CONTACTS, "Europe/Paris", {}, None)
+    return staging_tables(connection, CONTACTS, "Europe/Paris", None, private=False)
 
 
 def rows(connection: Connection) -> list[tuple[int, str, bool]]:

@@ -72,16 +72,15 @@ def test_a_mirrored_row_has_the_digests_that_warehouses_store(name: str) -> None
     resource = MIRRORED[name]
     item, detail = sample(resource.item), sample(resource.detail)
     flags = (True,) * len(resource.flags)
-    constants = dict.fromkeys(resource.constants, 7)
     state = ListState(b"", None, flags, deleted=False)
     details = [DetailItem(detail, state, {"new": 1})]
     [line] = as_lines([item])
     found = [
         digest_of(line, {"new": 1}, b"").hex(),
-        hashes(listed_rows(resource, [ListItem(item, state)], ZONE, constants)),
-        hashes(detailed_rows(resource, details, ZONE, constants)),
+        hashes(listed_rows(resource, [ListItem(item, state)], ZONE, 7)),
+        hashes(detailed_rows(resource, details, ZONE, 7)),
     ]
-    if resource.private:
+    if resource.private_fields:
         found.append(hashes(private_rows(resource, details, ZONE)))
     assert found == STORED[name]
 
