@@ -119,16 +119,28 @@ def now(engine: Engine) -> datetime:
 
 
 def upsert(
-    connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], **computed: Any
+    connection: Connection,
+    table: Table,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    unless_equal: str = "",
+    **computed: Any,
 ) -> None:
     """Insert rows of the same columns, or update the rows that have their primary keys.
 
-    A column in `computed` is updated to its expression there, not to the new value.
+    A row that has the new value of the column `unless_equal` stays. A column in `computed` is updated
+    to its expression there, not to the new value.
     """
     if not rows:
         return
     statement, key = insert(table), table.primary_key.columns.keys()
     renewed = {name: statement.excluded[name] for name in rows[0] if name not in key}
+    new, old = statement.excluded.get(unless_equal), table.c.get(unless_equal)
     connection.execute(
-        statement.on_conflict_do_update(index_elements=key, set_=renewed | computed), rows
+        statement.on_conflict_do_update(
+            index_elements=key,
+            set_=renewed | computed,
+            where=None if old is None else old.is_distinct_from(new),
+        ),
+        rows,
     )

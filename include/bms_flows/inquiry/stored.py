@@ -12,8 +12,8 @@ from bms.decoding import RecordReader
 from bms.endpoints import BY_NAME
 from bms.errors import BmsError, MalformedResponse
 from bms_flows.invoices.decode import ResponseReader
-from bms_flows.invoices.raw import MOVED, REQUESTED, SUFFIX, unpacked
-from bms_flows.invoices.rows import Reading, RowReader
+from bms_flows.invoices.raw import MOVED, REQUESTED, StoredResponses, unpacked
+from bms_flows.invoices.rows import RowReader
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.mirror.rows import (
     DetailItem,
@@ -34,9 +34,9 @@ GONE = "no stored response any more (BMS_KEEP_RAW_DAYS, BMS_KEEP_PEOPLE_DAYS)"
 
 def invoice(root: UPath, details: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, str]:
     """Return the request that returned a version of an invoice, and the result of the check."""
-    rows = RowReader(Reading.of_step(details))
-    missing = row["_missing_since"] is not None
-    for window, path in _responses(root / details["raw"], row["_day"], moved=not missing):
+    responses = StoredResponses.of_step(root, details)
+    rows, missing = RowReader(responses.reading), row["_missing_since"] is not None
+    for window, path in _responses(responses, row["_day"], moved=not missing):
         request = (
             f"list_client_invoices id_entity={row['id_entity']} start_date={window.start} "
             f"end_date={window.end}, stored in {path.parent.name}/{path.name}"
@@ -56,16 +56,14 @@ def invoice(root: UPath, details: Mapping[str, Any], row: Mapping[str, Any]) -> 
     return "", GONE
 
 
-def _responses(folder: UPath, day: date | None, *, moved: bool) -> Iterator[tuple[Window, UPath]]:
-    """Yield the responses that may contain an invoice of a day: those that requested the day first."""
-    found = []
-    for path in folder.iterdir() if folder.exists() else ():
-        kind, _, rest = path.name.partition("-")
-        if path.name.endswith(SUFFIX) and kind in (REQUESTED, *([MOVED] if moved else ())):
-            start, end = rest.removesuffix(SUFFIX).split("_")[-2:]
-            window = Window.parse(f"{start}/{end}")
-            found.append((not (day and window.start <= day <= window.end), path.name, window, path))
-    yield from ((window, path) for away, _, window, path in sorted(found) if moved or not away)
+def _responses(
+    stored: StoredResponses, day: date | None, *, moved: bool
+) -> list[tuple[Window, UPath]]:
+    """Return the responses that may contain an invoice of a day: those that requested the day first."""
+    kinds = (REQUESTED, MOVED) if moved else (REQUESTED,)
+    found = [(window, path) for kind in kinds for window, path in stored.files(kind)]
+    of_day = [each for each in found if day and day in each[0]]
+    return [*of_day, *(each for each in found if each not in of_day)] if moved else of_day
 
 
 def record(

@@ -37,12 +37,8 @@ class Progress:
             self._logged = self.clock()
             log.info(
                 "entity %d: %d of %d days, %d rows, %d requests in %.0f s so far",
-                self.unit.id_entity,
-                self.days,
-                sum(each.days for each in self.unit.windows),
-                counts.rows_read,
-                self.counters.requests,
-                self.clock() - self._started,
+                *(self.unit.id_entity, self.days, len(self.unit.days), counts.rows_read),
+                *(self.counters.requests, self.clock() - self._started),
             )
 
     def finish(self, state: str, counts: RowCounts) -> None:
@@ -50,16 +46,7 @@ class Progress:
         log.info(
             "entity %d, %s: %s; %d days, %d requests, %d rows: %d inserted, %d changed, "
             "%d unchanged, %d quarantined; %d missing; %.1f s",
-            self.unit.id_entity,
-            self.unit.span,
-            state,
-            self.days,
-            self.counters.requests,
-            counts.rows_read,
-            counts.inserted,
-            counts.changed,
-            counts.unchanged,
-            counts.quarantined,
-            counts.missing,
+            *(self.unit.id_entity, self.unit.span, state, self.days, self.counters.requests),
+            *vars(counts).values(),
             self.clock() - self._started,
         )

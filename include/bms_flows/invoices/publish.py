@@ -195,27 +195,18 @@ def _save_code_names(
     connection: Connection, transform: Transform, language: str, at: datetime
 ) -> None:
     """Store the code names in the language that they were read in."""
-    if not transform.code_names:
-        return
-    statement = insert(code_name)
-    connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=[column.name for column in code_name.primary_key],
-            set_={"name": statement.excluded.name, "seen_at": at},
-            where=code_name.c.name != statement.excluded.name,
-        ),
-        [
-            {
-                "resource": RESOURCE,
-                "field": field,
-                "code": code,
-                "language": language,
-                "name": name,
-                "seen_at": at,
-            }
-            for field, code, name in sorted(transform.code_names)
-        ],
-    )
+    names = [
+        {
+            "resource": RESOURCE,
+            "field": field,
+            "code": code,
+            "language": language,
+            "name": name,
+            "seen_at": at,
+        }
+        for field, code, name in sorted(transform.code_names)
+    ]
+    upsert(connection, code_name, names, unless_equal="name")
 
 
 def _mark_days(

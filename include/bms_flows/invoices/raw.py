@@ -47,7 +47,7 @@ class StoredResponses:
     @property
     def days(self) -> set[date]:
         """The days with a stored response; none if the folder is missing."""
-        return {day for window, _ in self._files(REQUESTED) for day in window}
+        return {day for window, _ in self.files(REQUESTED) for day in window}
 
     def lacks(self, unit: Unit) -> bool:
         """Return whether the response for a day of `unit` is missing."""
@@ -56,7 +56,7 @@ class StoredResponses:
     def read(self, kind: str) -> Iterator[WindowResponse]:
         """Yield the `REQUESTED` or the `MOVED` responses, in the order of the days."""
         reader = ResponseReader()
-        for window, path in self._files(kind):
+        for window, path in self.files(kind):
             try:
                 response = reader.read(unpacked(path))
             except (MalformedResponse, pa.ArrowInvalid, OSError) as error:
@@ -68,7 +68,8 @@ class StoredResponses:
                 ) from None
             yield window, response
 
-    def _files(self, kind: str) -> Iterator[tuple[Window, UPath]]:
+    def files(self, kind: str) -> Iterator[tuple[Window, UPath]]:
+        """Yield the files of a kind, with the windows that their requests named."""
         files = self.folder.iterdir() if self.folder.exists() else ()
         for path in sorted(files, key=lambda path: path.name):
             if path.name.startswith(f"{kind}-") and path.name.endswith(SUFFIX):

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 from sqlalchemy import Connection, select
-from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows.mirror.diff import RecalledRow, State
 from bms_flows.runtime.coverage import Key
 from bms_flows.runtime.digests import code_digest
 from bms_flows.runtime.list_id import ListId
+from bms_warehouse.database import upsert
 from bms_warehouse.tables import list_digest
 
 CODE = ("bms", "bms_flows.mirror", "bms_flows.runtime", "bms_warehouse")
@@ -61,15 +61,8 @@ def save(
         keys.append(key)
         which.append(states.setdefault(state, len(states)))
     content = msgspec.msgpack.encode((marks, hashes, keys, [*states], which))
-    new = {"digest": _digest(volatile, content), "rows": content}
-    statement = insert(list_digest).values(**list_id._asdict(), **new)
-    connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=["resource", "id_entity"],
-            set_=new,
-            where=list_digest.c.digest != new["digest"],
-        )
-    )
+    new = {**list_id._asdict(), "digest": _digest(volatile, content), "rows": content}
+    upsert(connection, list_digest, [new], unless_equal="digest")
 
 
 def _digest(volatile: Collection[str], content: bytes) -> bytes:

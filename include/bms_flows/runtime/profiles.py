@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, Select, insert, select
 
+from bms_flows.runtime import step_log
 from bms_flows.runtime.list_id import ListId
 from bms_flows.runtime.profile import Profile, StoredProfile, volatile_fields
 from bms_flows.runtime.windows import local_date
@@ -63,16 +64,10 @@ def _latest(list_id: ListId, most: int) -> Select[Any]:
 
 def held_measures(connection: Connection, step_run_id: int) -> list[str]:
     """Return the measures for which the run before a step run was held, if it was."""
-    own, last = step_run.alias("own"), step_run.c
+    last = step_run.c
     details = connection.scalar(
-        select(last.details)
-        .join(
-            own,
-            (own.c.id == step_run_id)
-            & (own.c.flow == last.flow)
-            & (own.c.step == last.step)
-            & own.c.id_entity.is_not_distinct_from(last.id_entity),
-        )
+        step_log.same_step(step_run_id)
+        .with_only_columns(last.details)
         .where(last.id < step_run_id, last.state.in_(("complete", "unstable", "suspect")))
         .order_by(last.id.desc())
         .limit(1)

@@ -8,7 +8,7 @@ from decimal import Context, Decimal, Inexact
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Engine, delete, insert, literal, select, update
+from sqlalchemy import Engine, Select, and_, delete, insert, literal, select, update
 from sqlalchemy.engine import Connection
 
 from bms.counters import Counters
@@ -38,6 +38,11 @@ class Step:
     id_entity: int | None = None
     window_start: date | None = None
     window_end: date | None = None
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The step's columns in `bms.step_run`."""
+        return {"step" if name == "name" else name: value for name, value in vars(self).items()}
 
     @property
     def task(self) -> str:
@@ -116,19 +121,16 @@ def own_version() -> str | None:
 
 def begin(engine: Engine, step: Step) -> int:
     """Record `step` as running and return its id; mark an unfinished earlier attempt as failed."""
-    same = (
-        (step_run.c.flow == step.flow)
-        & (step_run.c.dag_run_id == step.dag_run_id)
-        & (step_run.c.step == step.name)
-        & (step_run.c.state == "running")
-        & step_run.c.id_entity.is_not_distinct_from(step.id_entity)
-        & step_run.c.window_start.is_not_distinct_from(step.window_start)
-    )
+    columns = step.columns
+    same = [
+        step_run.c[name].is_not_distinct_from(columns[name])
+        for name in columns.keys() - {"window_end"}
+    ]
     with engine.begin() as connection:
         now = clock(connection)
         connection.execute(
             update(step_run)
-            .where(same)
+            .where(*same, step_run.c.state == "running")
             .values(
                 state="failed",
                 finished_at=now,
@@ -137,17 +139,7 @@ def begin(engine: Engine, step: Step) -> int:
         )
         entered = connection.execute(
             insert(step_run)
-            .values(
-                flow=step.flow,
-                dag_run_id=step.dag_run_id,
-                step=step.name,
-                id_entity=step.id_entity,
-                window_start=step.window_start,
-                window_end=step.window_end,
-                version=own_version(),
-                state="running",
-                started_at=now,
-            )
+            .values(**columns, version=own_version(), state="running", started_at=now)
             .returning(step_run.c.id)
         )
         return int(entered.scalar_one())
@@ -248,23 +240,17 @@ def details(engine: Engine, step: Step) -> dict[str, Any]:
     return dict(stored)
 
 
+def same_step(step_run_id: int) -> Select[Any]:
+    """Return a query of the runs of the same step and entity as a step run."""
+    own, same = step_run.alias("own"), ("flow", "step", "id_entity")
+    of_step = [own.c[name].is_not_distinct_from(step_run.c[name]) for name in same]
+    return select(step_run).join(own, and_(own.c.id == step_run_id, *of_step))
+
+
 def unreported(connection: Connection, step_run_id: int) -> list[int]:
     """Return the step runs whose changed rows no event has reported: those of the same step and entity."""
-    own = step_run.alias("own")
-    return list(
-        connection.scalars(
-            select(step_run.c.id)
-            .join(
-                own,
-                (own.c.id == step_run_id)
-                & (own.c.flow == step_run.c.flow)
-                & (own.c.step == step_run.c.step)
-                & own.c.id_entity.is_not_distinct_from(step_run.c.id_entity),
-            )
-            .where(CHANGED, step_run.c.reported_at.is_(None))
-            .order_by(step_run.c.id)
-        )
-    )
+    changed = same_step(step_run_id).where(CHANGED, step_run.c.reported_at.is_(None))
+    return [*connection.scalars(changed.with_only_columns(step_run.c.id).order_by(step_run.c.id))]
 
 
 def mark_reported(connection: Connection, step_run_ids: Sequence[int]) -> None:
