@@ -70,17 +70,16 @@ class Client(Operations):
         self.settings = settings
         self.counters = Counters() if counters is None else counters
         self._sender = Sender(
-            settings,
-            self.counters,
+            settings=settings,
+            counters=self.counters,
             limiter=limiter,
             clock=clock,
             sleep=sleep,
             random=random,
             on_token=on_token,
+            advise=advise,
             ambiguous=self.ambiguous,
         )
-        if advise is not None:
-            self._sender.advise = advise
         self._readers: dict[str, RecordReader[Any]] = {
             name: RecordReader(BY_NAME[name], record) for name, record in BY_OPERATION.items()
         }

@@ -1,7 +1,6 @@
 """Counters of requests, retries, throttles, bytes and latencies."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from bms.endpoints import Endpoint
 
@@ -30,26 +29,3 @@ class Counters:
         self.bytes += size
         self.throttles += status == 429  # noqa: PLR2004 - HTTP status
         self.latencies.setdefault(endpoint.name, []).append(seconds)
-
-    def latency(self, endpoint: str, share: float) -> float | None:
-        """Return a percentile of an endpoint's latencies in seconds; `share` is 0.95 for p95."""
-        seen = sorted(self.latencies.get(endpoint, ()))
-        return seen[min(len(seen) - 1, int(share * len(seen)))] if seen else None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the counters as JSON values; latencies as count, p50 and p95 by endpoint."""
-        return {
-            "requests": self.requests,
-            "retries": self.retries,
-            "throttles": self.throttles,
-            "token_fetches": self.token_fetches,
-            "bytes": self.bytes,
-            "latency": {
-                name: {
-                    "count": len(seen),
-                    "p50": self.latency(name, 0.50),
-                    "p95": self.latency(name, 0.95),
-                }
-                for name, seen in self.latencies.items()
-            },
-        }

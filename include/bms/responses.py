@@ -79,18 +79,8 @@ class Rows(Generic[R]):
 
     def as_page(self, number: int, size: int) -> "Page[R]":
         """Return the rows of a list without pages as page `number` of `size` rows, the only one."""
-        return Page(
-            endpoint=self.endpoint,
-            records=self.records,
-            rejected=self.rejected,
-            extra=self.extra,
-            body=self.body,
-            coerced=self.coerced,
-            mistyped=self.mistyped,
-            number=number,
-            size=size,
-            total_pages=1,
-        )
+        own = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        return Page(**own, number=number, size=size, total_pages=1)
 
     def __len__(self) -> int:
         return len(self.records)

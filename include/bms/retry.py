@@ -18,20 +18,12 @@ from bms.errors import (
     TooLarge,
     Unauthorized,
 )
+from bms.settings import ClientSettings
 
 BASE: Final = 0.5
 """Seconds of the first backoff, which doubles with each attempt."""
 LONGEST_WAIT: Final = 6 * 3600.0
 """Maximum of a Retry-After: gateways send years, and a retried task would wait for years."""
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """Limits of retries."""
-
-    attempts: int
-    backoff_cap: float
-    create_refused_by_429: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +64,7 @@ AMBIGUOUS_REASONS: Final[dict[type[BmsError], str]] = {
 
 
 def decide(
-    error: BmsError, *, idempotent: bool, attempt: int, policy: Policy, jitter: float
+    error: BmsError, *, idempotent: bool, attempt: int, settings: ClientSettings, jitter: float
 ) -> Decision:
     """Decide what follows a failed attempt.
 
@@ -81,22 +73,22 @@ def decide(
     ambiguous. A 401 is repeated with a new token: where the service keeps one live token per
     client, another task may have ended the previous one.
     """
-    if not idempotent and not certainly_not_executed(error, policy):
+    if not idempotent and not certainly_not_executed(error, settings):
         reason = AMBIGUOUS_REASONS.get(type(error))
         return Fail() if reason is None else Ambiguous(reason)
-    if attempt >= policy.attempts or not error.retriable:
+    if attempt >= settings.attempts or not error.retriable:
         return Fail()
     wait = requested_wait(error)
-    return Retry(backoff(attempt, cap=policy.backoff_cap, requested=wait, jitter=jitter))
+    return Retry(backoff(attempt, cap=settings.backoff_cap, requested=wait, jitter=jitter))
 
 
-def certainly_not_executed(error: BmsError, policy: Policy) -> bool:
+def certainly_not_executed(error: BmsError, settings: ClientSettings) -> bool:
     """Return whether a request that failed with `error` cannot have changed the service."""
     if isinstance(error, NoResponse):
         return not error.sent
     return (
         isinstance(error, Unauthorized)
-        or (isinstance(error, Throttled) and policy.create_refused_by_429)
+        or (isinstance(error, Throttled) and settings.create_refused_by_429)
         or (isinstance(error, Redirected) and error.status in SENT_ELSEWHERE)
     )
 

@@ -24,11 +24,6 @@ def granted_scopes(scope: Any) -> frozenset[str] | None:
     return None if found.isdisjoint(KNOWN) else found
 
 
-def require_scope(endpoint: Endpoint, granted: Collection[str] | None) -> None:
-    """Raise `MissingScope` if the granted scopes are known and lack the endpoint's."""
-    require_scopes([endpoint], granted)
-
-
 def require_scopes(endpoints: Iterable[Endpoint], granted: Collection[str] | None) -> None:
     """Raise one `MissingScope` that names all scopes that the granted scopes, if known, lack."""
     lacking = {

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -25,7 +26,7 @@ from bms.errors import (
 from bms.field_values import JSON
 from bms.records import described
 from bms.responses import Access
-from bms.scopes import require_scope
+from bms.scopes import require_scopes
 from bms.settings import SECONDS_PER_UNIT, ClientSettings
 from bms.transport import BeforeSend, Request, Response, Transport
 
@@ -38,40 +39,25 @@ AuthFlow = AsyncGenerator[Request, Response | None]
 Decode = Callable[[bytes], T | Awaitable[T]]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Sender:
-    """Sends the requests of one client; holds its token, connections and retry policy.
+    """Sends the requests of one client; holds its token and connections."""
 
-    It raises `ambiguous` if a request that is not `idempotent` may have been executed.
-    """
+    settings: ClientSettings
+    counters: Counters
+    limiter: ConcurrencyLimiter | None
+    clock: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
+    random: Callable[[], float]
+    on_token: Callable[[str], Awaitable[None]] | None
+    advise: Callable[[BmsError], str] | None
+    """Returns what to add to the text of a call's error."""
+    ambiguous: type[AmbiguousWrite]
+    """The error of a request that is not `idempotent` and may have been executed."""
 
-    def __init__(
-        self,
-        settings: ClientSettings,
-        counters: Counters,
-        *,
-        limiter: ConcurrencyLimiter | None,
-        clock: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]],
-        random: Callable[[], float],
-        on_token: Callable[[str], Awaitable[None]] | None,
-        ambiguous: type[AmbiguousWrite] = AmbiguousWrite,
-    ) -> None:
-        self._settings = settings
-        self._counters = counters
-        self._clock = clock
-        self._sleep = sleep
-        self._random = random
-        self._on_token = on_token
-        self._ambiguous = ambiguous
-        self.advise: Callable[[BmsError], str] = lambda _: ""
-        """Returns what to add to the text of a call's error."""
-        self._policy = retry.Policy(
-            attempts=settings.attempts,
-            backoff_cap=settings.backoff_cap,
-            create_refused_by_429=settings.create_refused_by_429,
-        )
-        self._tokens = Tokens(self._fetch_token, clock=clock)
-        self._transport = Transport(settings, counters, limiter)
+    def __post_init__(self) -> None:
+        self._tokens = Tokens(self._fetch_token, clock=self.clock)
+        self._transport = Transport(self.settings, self.counters, self.limiter)
 
     async def open(self) -> None:
         """Open the transport; nothing is sent."""
@@ -84,7 +70,7 @@ class Sender:
     async def access(self) -> Access:
         """Return what the current token allows; request a token if there is none."""
         token = await self._tokens.take()
-        return Access(scopes=token.scopes, expires_in_s=token.remaining(self._clock()))
+        return Access(scopes=token.scopes, expires_in_s=token.remaining(self.clock()))
 
     async def request(
         self,
@@ -152,7 +138,7 @@ class Sender:
         return token
 
     async def _request_token(self) -> tuple[Token, Response]:
-        settings, endpoint = self._settings, BY_NAME["request_token"]
+        settings, endpoint = self.settings, BY_NAME["request_token"]
         credentials = {
             "client_id": settings.client_id,
             "application_id": settings.application_id,
@@ -167,11 +153,11 @@ class Sender:
         try:
             token, response = await self._send(_unchanged(request), self._read_token)
         except TokenRefused as error:
-            error.retriable = self._counters.token_fetches > 0  # a new client has the new secret
+            error.retriable = self.counters.token_fetches > 0  # a new client has the new secret
             raise
-        self._counters.token_fetches += 1
-        if self._on_token is not None:
-            await self._on_token(token.value)
+        self.counters.token_fetches += 1
+        if self.on_token is not None:
+            await self.on_token(token.value)
         return token, response
 
     async def _read_token(self, response: Response) -> tuple[Token, Response]:
@@ -180,9 +166,9 @@ class Sender:
             raise error
         token = read_token(
             response.body,
-            requested_at=self._clock() - response.elapsed,
+            requested_at=self.clock() - response.elapsed,
             served_at=response.served_at,
-            seconds_per_unit=SECONDS_PER_UNIT[self._settings.expires_in_unit],
+            seconds_per_unit=SECONDS_PER_UNIT[self.settings.expires_in_unit],
         )
         if token is None:
             text = "responded without a usable access_token"
@@ -194,7 +180,7 @@ class Sender:
         refused: Token | None = None
         while True:
             token = await self._tokens.take(instead_of=refused)
-            require_scope(request.endpoint, token.scopes)
+            require_scopes([request.endpoint], token.scopes)
             request.bearer = token.value
             response = yield request
             if response is not None and response.status == HTTPStatus.UNAUTHORIZED:
@@ -205,7 +191,7 @@ class Sender:
         try:
             return await self._attempts(flow, read)
         except BmsError as error:
-            error.advice = self.advise(error)
+            error.advice = self.advise(error) if self.advise else ""
             raise
 
     async def _attempts(self, flow: AuthFlow, read: Callable[[Response], Awaitable[T]]) -> T:
@@ -223,12 +209,12 @@ class Sender:
                     failure = error
                 if isinstance(failure, Unauthorized) and not renewed:
                     renewed = True  # the first renewal of a token is immediate and no attempt
-                    self._counters.retries += 1
+                    self.counters.retries += 1
                     continue
                 delay = self._delay(request.endpoint, failure, attempt, started)
                 attempt += 1
-                self._counters.retries += 1
-                await self._sleep(delay)
+                self.counters.retries += 1
+                await self.sleep(delay)
         finally:
             await flow.aclose()
 
@@ -238,13 +224,13 @@ class Sender:
             failure,
             idempotent=endpoint.idempotent,
             attempt=attempt,
-            policy=self._policy,
-            jitter=self._random(),
+            settings=self.settings,
+            jitter=self.random(),
         ):
             case retry.Retry(delay):
                 return delay
             case retry.Ambiguous(reason):
-                failure = self._ambiguous(
+                failure = self.ambiguous(
                     endpoint,
                     reason,
                     status=failure.status,
@@ -276,7 +262,7 @@ class Sender:
         served_at = response.served_at
         wait = retry.retry_after(
             response.headers.get("Retry-After"),
-            now=self._clock() if served_at is None else served_at,
+            now=self.clock() if served_at is None else served_at,
         )
         return error_for(endpoint, response.status, wait, named_fields(response.body, names))
 

@@ -1,6 +1,7 @@
 """Tests of retry decisions and waits."""
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Any
@@ -31,13 +32,16 @@ from bms.retry import (
     LONGEST_WAIT,
     Ambiguous,
     Fail,
-    Policy,
     Retry,
     backoff,
     decide,
     retry_after,
 )
+from bms.settings import ClientSettings
 
+SETTINGS = ClientSettings(
+    base_url="https://bms.example", client_id="c", application_id="a", secret="s", attempts=3
+)
 E = BY_NAME["create_employee"]
 THROTTLED = Throttled(E, "x", status=429, retry_after=None)
 UNAVAILABLE = ServiceUnavailable(E, "x", status=503, retry_after=None)
@@ -65,8 +69,8 @@ def name(error: object) -> str:
 
 
 def decision(error: BmsError, *, idempotent: bool, attempt: int = 1, by_429: bool = False) -> Any:
-    policy = Policy(attempts=3, backoff_cap=30.0, create_refused_by_429=by_429)
-    return decide(error, idempotent=idempotent, attempt=attempt, policy=policy, jitter=0.0)
+    settings = replace(SETTINGS, create_refused_by_429=by_429)
+    return decide(error, idempotent=idempotent, attempt=attempt, settings=settings, jitter=0.0)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from bms.endpoints import BY_NAME, ENDPOINTS
 from bms.errors import MissingScope
-from bms.scopes import granted_scopes, require_scope, require_scopes
+from bms.scopes import granted_scopes, require_scopes
 
 
 @pytest.mark.parametrize(
@@ -33,9 +33,9 @@ def test_every_shape_of_scopes(scope: Any, granted: set[str] | None) -> None:
 @pytest.mark.parametrize("endpoint", [e for e in ENDPOINTS if e.scope], ids=lambda e: e.name)
 def test_each_endpoint_requires_its_scope(endpoint: Any) -> None:
     every = {e.scope for e in ENDPOINTS if e.scope}
-    require_scope(endpoint, {endpoint.scope})
+    require_scopes([endpoint], {endpoint.scope})
     with pytest.raises(MissingScope) as caught:
-        require_scope(endpoint, every - {endpoint.scope})
+        require_scopes([endpoint], every - {endpoint.scope})
     assert caught.value.needed == endpoint.scope
     assert not caught.value.retriable
     assert f"grant {endpoint.scope}" in str(caught.value)
@@ -43,11 +43,11 @@ def test_each_endpoint_requires_its_scope(endpoint: Any) -> None:
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda e: e.name)
 def test_unknown_scopes_allow_every_endpoint(endpoint: Any) -> None:
-    require_scope(endpoint, None)
+    require_scopes([endpoint], None)
 
 
 def test_the_token_operation_requires_no_scope() -> None:
-    require_scope(BY_NAME["request_token"], frozenset())
+    require_scopes([BY_NAME["request_token"]], frozenset())
 
 
 def test_one_error_names_every_scope_that_is_lacking() -> None:
