@@ -9,9 +9,8 @@ the row's extra, with None in the record. Both are counted by field.
 
 import re
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
@@ -26,8 +25,6 @@ from bms.responses import Detail, FindRows, Page, RejectedRow, Rows
 
 R = TypeVar("R", bound=Record)
 D = TypeVar("D")
-
-Extra = dict[int, dict[str, Any]]
 
 MAX_LEARNED: Final = 64
 """Field names to learn; bounds the decoder's types if a service invents names in each row."""
@@ -68,17 +65,6 @@ def nested(value: Any, levels: int) -> bool:
     return levels == 0 or any(nested(each, levels - 1) for each in inside)
 
 
-@dataclass
-class _Read(Generic[R]):
-    """Decoded rows; fields as in `Rows`."""
-
-    records: list[R] = field(default_factory=list)
-    rejected: list[RejectedRow] = field(default_factory=list)
-    extra: Extra = field(default_factory=dict)
-    coerced: Counter[str] = field(default_factory=Counter)
-    mistyped: Counter[str] = field(default_factory=Counter)
-
-
 class RecordReader(Generic[R]):
     """Decoder of the responses of one endpoint; learns undescribed field names."""
 
@@ -95,8 +81,7 @@ class RecordReader(Generic[R]):
 
     def rows(self, body: bytes) -> Rows[R]:
         """Decode an array (employees, invoices), or raise `MalformedResponse`."""
-        body, _, read = self._decoded(body, self._array, RAW_ARRAY, lambda rows: rows or [])
-        return Rows(endpoint=self._endpoint, body=body, **vars(read))
+        return self._decoded(body, self._array, RAW_ARRAY, lambda rows: rows or [])[1]
 
     def page(self, body: bytes, *, number: int, size: int, find: FindRows | None = None) -> Page[R]:
         """Decode a paged envelope (contacts, consultants), or raise `MalformedResponse`.
@@ -105,23 +90,15 @@ class RecordReader(Generic[R]):
         """
         new: Mapping[int, bytes] | None = None
         if find is None:
-            body, envelope, read = self._decoded(
+            envelope, read = self._decoded(
                 body, self._envelope, RAW_ENVELOPE, partial(self._data, number)
             )
         else:
             body = without_halves(body)
             envelope = self._outline(RAW_ENVELOPE, body)
             raws = self._data(number, envelope)
-            read, new = self._unless_found(raws, *find(raws))
-        return Page(
-            endpoint=self._endpoint,
-            body=body,
-            number=number,
-            size=size,
-            total_pages=envelope.total_pages,
-            new=new,
-            **vars(read),
-        )
+            read, new = self._unless_found(body, raws, *find(raws))
+        return read.as_page(number, size, envelope.total_pages, new)
 
     def _data(self, number: int, envelope: Envelope[list[D]]) -> list[D]:
         """Return the rows of an envelope; null and absent mean none, except before the last page."""
@@ -130,14 +107,14 @@ class RecordReader(Generic[R]):
         return envelope.data or []
 
     def _unless_found(
-        self, raws: Sequence[msgspec.Raw], digests: Sequence[bytes], rows: list[Any]
-    ) -> tuple[_Read[R], Mapping[int, bytes]]:
+        self, body: bytes, raws: Sequence[msgspec.Raw], digests: Sequence[bytes], rows: list[Any]
+    ) -> tuple[Rows[R], Mapping[int, bytes]]:
         """Decode the rows that are None in `rows`; return all rows, and the digests of the decoded ones."""
         new = [index for index, row in enumerate(rows) if row is None]
         if not new:
-            return _Read(rows), {}
-        body = b"[%b]" % b",".join([raws[index] for index in new])
-        _, _, read = self._decoded(body, self._array, RAW_ARRAY, list)
+            return Rows(endpoint=self._endpoint, body=body, records=rows), {}
+        read = self.rows(b"[%b]" % b",".join([raws[index] for index in new]))
+        read.body = body
         read.rejected = [replace(each, index=new[each.index]) for each in read.rejected]
         invalid = [each.index for each in read.rejected]
         valid = [index for index in new if index not in invalid] if invalid else new
@@ -151,7 +128,7 @@ class RecordReader(Generic[R]):
 
     def detail(self, body: bytes) -> Detail[R]:
         """Decode one object; raise `InvalidRecords` for its key or amounts, else `MalformedResponse`."""
-        body, _, read = self._decoded(body, self._row, RAW, lambda row: [row])
+        _, read = self._decoded(body, self._row, RAW, lambda row: [row])
         for row in read.rejected:
             if row.code == "not_an_object":
                 raise self._malformed("no object")
@@ -159,7 +136,7 @@ class RecordReader(Generic[R]):
         return Detail(
             record=read.records[0],
             extra=read.extra.get(0, {}),
-            body=body,
+            body=read.body,
             coerced=read.coerced,
             mistyped=read.mistyped,
         )
@@ -170,14 +147,14 @@ class RecordReader(Generic[R]):
         decoder: msgspec.json.Decoder[Any],
         outline: Callable[[bytes], Any],
         rows_of: Callable[[Any], list[Any]],
-    ) -> tuple[bytes, Any, _Read[R]]:
-        """Return the body, its content, and its rows: decoded at once, or else one by one."""
+    ) -> tuple[Any, Rows[R]]:
+        """Return the content of the body, and its rows: decoded at once, or else one by one."""
         content = self._fast(decoder, body)
         if content is not None:
-            return body, content, self._narrow(rows_of(content))
+            return content, self._narrow(body, rows_of(content))
         body = without_halves(body)
         content = self._outline(outline, body)
-        return body, content, self._one_by_one(rows_of(content))
+        return content, self._one_by_one(body, rows_of(content))
 
     def _fast(self, decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
         """Return the decoded body, or None if its rows must be decoded separately."""
@@ -200,21 +177,21 @@ class RecordReader(Generic[R]):
         text = f"responded 2xx with a body that does not match the interface: {why}"
         return MalformedResponse(self._endpoint, text)
 
-    def _one_by_one(self, raws: list[msgspec.Raw]) -> _Read[R]:
-        read: _Read[R] = _Read()
+    def _one_by_one(self, body: bytes, raws: list[msgspec.Raw]) -> Rows[R]:
+        read: Rows[R] = Rows(endpoint=self._endpoint, body=body)
         for index, raw in enumerate(raws):
             row = bytes(raw)
             whole = self._fast(self._row, row)
             if whole is None:
                 self._salvage(index, row, read)
                 continue
-            alone = self._narrow([whole])
+            alone = self._narrow(row, [whole])
             if alone.extra:
                 read.extra[len(read.records)] = alone.extra[0]
             read.records += alone.records
         return read
 
-    def _salvage(self, index: int, row: bytes, read: _Read[R]) -> None:
+    def _salvage(self, index: int, row: bytes, read: Rows[R]) -> None:
         """Decode one row field by field and add it to `read`."""
         members = self._outline(json_content, row)
         if not isinstance(members, dict):
@@ -283,12 +260,13 @@ class RecordReader(Generic[R]):
         self._array = msgspec.json.Decoder(list[widened], float_hook=exact)
         self._envelope = msgspec.json.Decoder(Envelope[list[widened]], float_hook=exact)
 
-    def _narrow(self, rows: list[Any]) -> _Read[R]:
+    def _narrow(self, body: bytes, rows: list[Any]) -> Rows[R]:
         """Return rows of the widened type as the record type, with their learned fields."""
+        read: Rows[R] = Rows(endpoint=self._endpoint, body=body, records=rows)
         if not self._learned:
-            return _Read(rows)
+            return read
         learned = self._learned.items()
-        extra = {
+        read.extra = {
             index: members
             for index, row in enumerate(rows)
             if (
@@ -299,7 +277,8 @@ class RecordReader(Generic[R]):
                 }
             )
         }
-        if any(nested(members, MAX_DEPTH) for members in extra.values()):
+        if any(nested(members, MAX_DEPTH) for members in read.extra.values()):
             raise self._malformed("nested too deeply")
         narrow = list[self._type]  # type: ignore[name-defined]  # a type created at run time
-        return _Read(msgspec.convert(rows, narrow, from_attributes=True), extra=extra)
+        read.records = msgspec.convert(rows, narrow, from_attributes=True)
+        return read

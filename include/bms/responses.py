@@ -1,6 +1,7 @@
 """Decoded responses: records, rejected rows, unknown fields and the unchanged body."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -65,22 +66,24 @@ class Rows(Generic[R]):
     """
 
     endpoint: Endpoint
-    records: list[R]
-    rejected: list[RejectedRow]
-    extra: dict[int, dict[str, Any]]
     body: bytes
-    coerced: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    mistyped: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    records: list[R] = dataclasses.field(default_factory=list)
+    rejected: list[RejectedRow] = dataclasses.field(default_factory=list)
+    extra: dict[int, dict[str, Any]] = dataclasses.field(default_factory=dict)
+    coerced: Counter[str] = dataclasses.field(default_factory=Counter)
+    mistyped: Counter[str] = dataclasses.field(default_factory=Counter)
 
     def require_all(self) -> None:
         """Raise `InvalidRecords` if a row was rejected."""
         if self.rejected:
             raise InvalidRecords(self.endpoint, [(r.index, r.field, r.code) for r in self.rejected])
 
-    def as_page(self, number: int, size: int) -> "Page[R]":
-        """Return the rows of a list without pages as page `number` of `size` rows, the only one."""
+    def as_page(
+        self, number: int, size: int, total_pages: int = 1, new: Mapping[int, bytes] | None = None
+    ) -> "Page[R]":
+        """Return the rows as page `number` of `size` rows, by default the only one."""
         own = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
-        return Page(**own, number=number, size=size, total_pages=1)
+        return Page(**own, number=number, size=size, total_pages=total_pages, new=new)
 
     def __len__(self) -> int:
         return len(self.records)

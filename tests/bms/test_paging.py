@@ -41,8 +41,6 @@ class Listing:
         return Page(
             endpoint=LIST,
             records=records if self.total else [],
-            rejected=[],
-            extra={},
             body=b"",
             number=number,
             size=2,  # no page is full: the last page proves the end
@@ -158,8 +156,6 @@ def served(rows: int, size: int, total: int, past_end: str) -> Any:
         return Page(
             endpoint=LIST,
             records=[*shown],
-            rejected=[],
-            extra={},
             body=b"",
             number=number,
             size=size,

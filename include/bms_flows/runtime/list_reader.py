@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from bms.endpoints import BY_NAME
 from bms.errors import BmsError, Forbidden, Refused
 from bms.paging import all_pages
-from bms.responses import Page, row_key
+from bms.responses import Page, Rows, row_key
 from bms_flows.runtime.coverage import Coverage, Segment, page_across
 from bms_flows.runtime.list_snapshot import KeyedRows, ListSnapshot
 
@@ -295,13 +295,5 @@ def _too_large(error: Refused) -> bool:
 
 
 def _empty_page(number: int, size: int) -> Page[Any]:
-    return Page(
-        endpoint=BY_NAME["list_contacts"],
-        records=[],
-        rejected=[],
-        extra={},
-        body=b"",
-        number=number,
-        size=size,
-        total_pages=number - 1,
-    )
+    nothing = Rows[Any](endpoint=BY_NAME["list_contacts"], body=b"")
+    return nothing.as_page(number, size, total_pages=number - 1)

@@ -8,7 +8,6 @@ from typing import Any
 from bms.decoding import RecordReader
 from bms.endpoints import BY_NAME
 from bms.records import EmployeeItem
-from bms.responses import Page
 from bms_flows.mirror.diff import ListDiff
 from bms_flows.mirror.resource import MirrorSource
 from bms_flows.mirror.resources import EMPLOYEES
@@ -34,17 +33,7 @@ async def test_an_unexpected_private_field_of_a_list_is_not_stored() -> None:
     """The interface includes the field only in details; a service may return more than its interface."""
     row = {"guid_employee": "a", "last_name": "Dupré", "social_security_number": CANARY, "new": 1}
     body = json.dumps([row]).encode()
-    read = RecordReader(ENDPOINT, EmployeeItem).rows(body)
-    page: Page[Any] = Page(
-        endpoint=ENDPOINT,
-        records=read.records,
-        rejected=read.rejected,
-        extra=read.extra,
-        body=body,
-        number=1,
-        size=100,
-        total_pages=1,
-    )
+    page = RecordReader(ENDPOINT, EmployeeItem).rows(body).as_page(1, 100)
     assert page.extra[0]["social_security_number"] == CANARY
     kept, staged = Kept(), list[ListItem]()
 

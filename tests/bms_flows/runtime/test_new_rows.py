@@ -84,8 +84,6 @@ class Crm:
         return Page(
             endpoint=LISTS,
             records=[replace_item(item) for item in listed[(number - 1) * size : number * size]],
-            rejected=[],
-            extra={},
             body=b"",
             number=number,
             size=size,
