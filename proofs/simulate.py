@@ -7,15 +7,12 @@ Nothing waits and nothing is sent: clock, sleep, random numbers and transport ar
 Exits with 1 if a law broke, and prints the command that replays the run.
 """
 
-import argparse
-import logging
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from proofs.page import table
+from proofs.page import command, table
 from proofs.simulation import audits, creation, drops, mirror, windows
 from proofs.simulation.recorder import Engine, Recorder
 
@@ -27,7 +24,7 @@ ENGINES: Final[dict[str, Engine]] = {
     "audits": audits.broken,
 }
 SHARES: Final = {"creation": 0.4, "mirror": 0.25, "drops": 0.1, "windows": 0.2, "audits": 0.05}
-"""Of the seeds, when all engines play: those on real folders are slower."""
+"""Of the seeds, of the engines that play: those on real folders are slower."""
 
 
 @dataclass
@@ -73,32 +70,27 @@ def report(results: Sequence[Played]) -> str:
     ), texts=2)  # fmt: skip
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Play many seeds, or one again."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--seeds", type=int, default=4_000, help="how many, over all engines")
-    options.add_argument("--seed", type=int, help="replay this seed with its story")
-    options.add_argument("--first", type=int, default=0, help="the first of the seeds")
-    options.add_argument("--engine", choices=ENGINES, help="this one alone")
-    given = options.parse_args(argv)
-    if given.seed is not None:
-        if given.engine is None:
-            options.error("--seed takes --engine: each has a run of that seed")
-        return 0 if replay(given.engine, given.seed) else 1
-    shares = {given.engine: 1.0} if given.engine else SHARES
+def main(
+    *,
+    seeds: int = 4_000,
+    first: int = 0,
+    engine: Sequence[str] = tuple(ENGINES),
+    seed: int = -1,
+) -> bool:
+    """Play many seeds from `first` on, or `seed` again with its story; return whether all laws held."""
+    if seed >= 0:
+        return all(replay(each, seed) for each in engine)
+    whole = sum(SHARES[each] for each in engine)
     results = [
-        play(engine, range(given.first, given.first + round(share * given.seeds)))
-        for engine, share in shares.items()
+        play(each, range(first, first + round(SHARES[each] / whole * seeds))) for each in engine
     ]
     print(report(results))
     for each in results:
-        for seed, laws in each.broken.items():
-            print(
-                f"{'; '.join(laws)}: python -m proofs.simulate --engine {each.engine} --seed {seed}"
-            )
-    return 1 if any(each.broken for each in results) else 0
+        for number, laws in each.broken.items():
+            replayed = f"python -m proofs.simulate --engine {each.engine} --seed {number}"
+            print(f"{'; '.join(laws)}: {replayed}")
+    return not any(each.broken for each in results)
 
 
 if __name__ == "__main__":
-    logging.disable(logging.WARNING)  # simulated faults need no log
-    sys.exit(main())
+    command(main)
