@@ -6,7 +6,6 @@ Writes tables into `docs/proof.md` between their marks, and plots to `docs/pictu
 time.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Final
 
 from proofs import lookback_invoices as lookback
 from proofs.curve_creation import creations
-from proofs.page import command, table
+from proofs.page import command, fill, table
 from proofs.plots import PICTURES, Axis, plot
 from proofs.simulation.clock import play
 from proofs.simulation.mirror import ORDERS
@@ -148,15 +147,6 @@ def late_changes(budgets: Sequence[int], windows: Sequence[int]) -> str:
     )  # fmt: skip
 
 
-def put(name: str, text: str) -> None:
-    """Write a table between its marks in the page of proofs, where it has such marks."""
-    page = PROOF.read_text()
-    marks = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
-    PROOF.write_text(
-        re.sub(marks, lambda found: f"{found[1]}{text}\n{found[2]}", page, flags=re.DOTALL)
-    )
-
-
 CURVES: Final = ("creation", "mirror", "invoices")
 
 
@@ -172,7 +162,7 @@ def main(*, quick: bool = False, only: Sequence[str] = CURVES) -> None:
     }
     for name in only:
         text = curves[name]()
-        put(f"curve {name}", f"{text}\n\n{stamp()}")
+        fill(PROOF, f"curve {name}", f"{text}\n\n{stamp()}")
         print(text, end="\n\n", flush=True)
 
 

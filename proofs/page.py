@@ -3,8 +3,10 @@
 import argparse
 import inspect
 import logging
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from tests.support.published import stamp
@@ -60,3 +62,9 @@ def show(head: Sequence[str], cells: Iterable[Sequence[object]], *, texts: int =
     for line in rows(head, cells, texts=texts):
         print(line, flush=True)
     print(flush=True)
+
+
+def fill(page: Path, name: str, text: str) -> None:
+    """Write a text between the marks of a name in a page, where it has such marks."""
+    marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+    page.write_text(marks.sub(lambda found: f"{found[1]}{text}\n{found[2]}", page.read_text()))
