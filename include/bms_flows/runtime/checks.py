@@ -27,7 +27,7 @@ PRIOR_ROWS: Final = 200
 """Rows that the declared usual share of a change counts as."""
 STATE_ROWS: Final = 20
 """Minimum rows of earlier loads that define a usual state; an accepted load counts as this many."""
-UNSEEN: Final = 0.01
+UNSEEN: Final = 0.001
 """Rows added to those with a property: that none of 60 rows has it does not mean that none will."""
 FACTOR: Final = 0.5
 """Decimal logarithm of the factor (about 3) between amounts that is implausible."""
