@@ -1,5 +1,6 @@
 """Tests of every operation against the sandbox over HTTP."""
 
+from collections.abc import Awaitable, Callable
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -125,13 +126,17 @@ async def test_a_list_without_rows_may_have_no_content(
     assert not [*await client.list_employees(id_entity=99, filter="ALL")]
 
 
+def _nothing(status: int) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    async def respond(_request: web.Request) -> web.StreamResponse:
+        return web.Response(status=status)
+
+    return respond
+
+
 async def test_no_content_is_an_empty_page_but_no_record(
     open_client: Open, fake: FakeService
 ) -> None:
-    async def nothing(_request: web.Request) -> web.StreamResponse:
-        return web.Response(status=204)
-
-    fake.respond = nothing
+    fake.respond = _nothing(204)
     client = await open_client(fake.settings())
     page = await client.list_contacts(filter="ALL")
     assert (page.total_pages, [*page]) == (0, [])
@@ -144,10 +149,7 @@ async def test_no_content_is_an_empty_page_but_no_record(
 async def test_not_found_is_an_empty_list_by_the_settings_only(
     open_client: Open, fake: FakeService
 ) -> None:
-    async def nothing(_request: web.Request) -> web.StreamResponse:
-        return web.Response(status=404)
-
-    fake.respond = nothing
+    fake.respond = _nothing(404)
     client = await open_client(fake.settings())
     with pytest.raises(NotFound):
         await client.list_contacts(filter="ALL")

@@ -28,7 +28,7 @@ PRIOR_ROWS: Final = 200
 STATE_ROWS: Final = 20
 """Minimum rows of earlier loads that define a usual state; an accepted load counts as this many."""
 UNSEEN: Final = 0.001
-"""Rows added to those with a property: that none of 60 rows has it does not mean that none will."""
+"""Rows added to those with a property: a property that no earlier row had is rare, not impossible."""
 FACTOR: Final = 0.5
 """Decimal logarithm of the factor (about 3) between amounts that is implausible."""
 DEVIATIONS: Final = 5.0

@@ -162,18 +162,18 @@ class Comparable:
 
 
 def namesakes(identity: Identity, bodies: Mapping[int, Mapping[str, Any]]) -> set[int]:
-    """Return the lines of rows that have the name of an earlier one, and differ from it in no key that both have.
+    """Return the lines of rows that have an earlier row's name, and differ from it in no key that both have.
 
-    None where a key is required.
+    Empty for a resource whose rows are found by a required key.
     """
     if identity.always_trusted:
         return set()
-    names = {field for rule in identity.keys for field in rule.fields}.difference(NAMES)
+    fields = {field for rule in identity.keys for field in rule.fields}.difference(NAMES)
     earlier: dict[str, list[Mapping[str, str | None]]] = defaultdict(list)
     found = set[int]()
     for line, body in bodies.items():
         if name := identity.comparison_digests(body)["name"]:
-            keys = {each: normalize(body.get(each)) for each in names}
+            keys = {each: normalize(body.get(each)) for each in fields}
             others = earlier[name]
             if any(_agree(keys, each) for each in others):
                 found.add(line)
