@@ -8,7 +8,7 @@ a part of a list, nor a run of a backfill.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 from sqlalchemy import Connection, text
 
@@ -16,12 +16,9 @@ from bms_flows.catalog import WITH_TARGET, Flow
 from bms_flows.monitoring.deadlines import Deadline
 from bms_flows.runtime.settings import FlowSettings
 from bms_warehouse.database import clock
+from bms_warehouse.queries.loads import INCOMPLETE, WORST_LAST, Incomplete
 
-Incomplete = Literal["partial", "unstable", "suspect", "failed"]
 State = Literal["fresh", "late"] | Incomplete
-
-INCOMPLETE: tuple[Incomplete, ...] = get_args(Incomplete)
-"""States of `bms.step_run` of loads that do not count."""
 
 BY_SEVERITY: tuple[State, ...] = ("fresh", "partial", "unstable", "late", "suspect", "failed")
 
@@ -188,6 +185,7 @@ def _histories(
         "step": flow.last_step,
         "daily": flow.freshness is not None and flow.freshness.daily,
         "zone": settings.time_zone.key,
+        "worst_last": WORST_LAST,
         "recent": last - RECENT,
     }
 
@@ -232,14 +230,9 @@ with attempt as (
 ), load as (
     select dag_run_id, id_entity, max(id) as id, min(started_at) as started_at,
         max(finished_at) as finished_at,
-        case
-            when bool_or(state = 'running') then 'running'
-            when bool_or(state = 'failed') then 'failed'
-            when bool_or(state = 'suspect') then 'suspect'
-            when bool_or(state = 'unstable') then 'unstable'
-            when bool_or(state = 'partial') then 'partial'
-            else 'complete'
-        end as state,
+        coalesce(
+            (cast(:worst_last as text[]))[max(array_position(cast(:worst_last as text[]), state))], 'complete'
+        ) as state,
         bool_or(state in ('running', 'failed', 'unstable', 'partial')) as broken,
         bool_or(state = 'complete' and reaches) as published,
         max(case when not :daily then last_day

@@ -5,12 +5,18 @@ those of all steps of the run.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
 
 from sqlalchemy import Connection, RowMapping, func, select
 
 from bms_warehouse.queries.sql import fetch, statements
 from bms_warehouse.tables import control_total, step_run
 
+Incomplete = Literal["partial", "unstable", "suspect", "failed"]
+INCOMPLETE: tuple[Incomplete, ...] = get_args(Incomplete)
+"""Outcomes of loads that did not load everything."""
+WORST_LAST = [*INCOMPLETE, "running"]
+"""States of steps; a load has the worst state of its steps."""
 LATEST = statements("loads")["latest"]
 STEPS_OF_A_LOAD = 10
 """Steps read per requested load; with more steps per run, the query returns fewer, complete loads."""
@@ -30,6 +36,7 @@ def latest(
         "steps": [*flows.values()],
         "steps_read": limit * STEPS_OF_A_LOAD,
         "loads": limit,
+        "worst_last": WORST_LAST,
     }
     found: dict[str, list[RowMapping]] = {flow: [] for flow in flows}
     for load in connection.execute(LATEST, given).mappings():

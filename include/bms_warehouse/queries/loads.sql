@@ -29,14 +29,10 @@ with recent as (
     select flow, dag_run_id, max(id) as id, min(started_at) as started_at,
         max(finished_at) as finished_at, min(window_start) as window_start,
         max(window_end) as window_end, count(distinct id_entity) as entities,
-        case
-            when bool_or(state = 'running') then 'running'
-            when bool_or(state = 'failed') then 'failed'
-            when bool_or(state = 'suspect') then 'suspect'
-            when bool_or(state = 'unstable') then 'unstable'
-            when bool_or(state = 'partial') then 'partial'
-            else coalesce(max(details->>'ending'), 'complete')
-        end as state,
+        coalesce(
+            (cast(:worst_last as text[]))[max(array_position(cast(:worst_last as text[]), state))],
+            max(details->>'ending'), 'complete'
+        ) as state,
         (array_agg(details order by id desc))[1] as details, sum(rows_read) as rows_read, sum(inserted) as inserted, sum(changed) as changed,
         sum(unchanged) as unchanged, sum(quarantined) as quarantined,
         sum(missing) as missing,
