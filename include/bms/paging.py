@@ -7,13 +7,15 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from bms.errors import MalformedResponse, Refused, ServiceUnavailable
+from bms.errors import BmsError, MalformedResponse, Refused, ServiceUnavailable
 from bms.responses import Page, row_key
 
 R = TypeVar("R")
 
 AHEAD: Final = 16
 """Pages requested ahead: enough for the client's concurrency, few enough for the memory."""
+IDLE: Final = 1_000
+"""Pages in a row without rows of their own, after which `total_pages` counts as wrong."""
 COMPARED: Final = 10
 """Rows from which two equal pages show that `page_number` has no effect; fewer rows may have shifted."""
 
@@ -28,20 +30,37 @@ async def all_pages(fetch: Callable[[int], Awaitable[Page[R]]]) -> AsyncGenerato
     once more. A full last page does not prove the end, because a service may round `total_pages`
     down, or count the remaining pages: the next page is requested, and yielded if most of its rows
     are not on the last page; some may be, because rows shift between pages. Raises `MalformedResponse`
-    if the first two pages are equal, so that `page_number` has no effect. A list that changes
+    if the first two pages are equal, so that `page_number` has no effect, if many announced pages have
+    no rows, and if rows are missing because the service counts pages from 0. A list that changes
     during the read may shift items between pages: the interface has no snapshot, so a caller that
     needs one compares two passes.
     """
     first: Page[R] | None = None
     before: Page[R] | None = None
+    filled = 0  # number of the latest page with rows of its own
+    async with aclosing(_in_order(fetch)) as pages:
+        async for page in pages:
+            given = page.records or page.rejected
+            if before is None or (given and page.records != before.records):
+                filled = page.number
+            elif page.number == 2 and len(page) >= COMPARED:  # noqa: PLR2004
+                text = "page 2 repeats page 1: the service or a proxy ignores page_number"
+                raise MalformedResponse(page.endpoint, text)
+            elif page.number - filled > IDLE:
+                text = f"total_pages is {page.total_pages}, but no page after page {filled} has other rows"
+                raise MalformedResponse(page.endpoint, text)
+            yield page
+            first, before = page if first is None else first, page
+    if first is not None and before is not None and filled < first.total_pages:
+        await _require_no_page_0(fetch, first, before)
+
+
+async def _in_order(fetch: Callable[[int], Awaitable[Page[R]]]) -> AsyncGenerator[Page[R], None]:
+    """Yield the pages up to the end of the list, which `total_pages` may not state."""
+    before: Page[R] | None = None
     last: Page[R] | None = None
     async with aclosing(_announced(fetch)) as pages:
         async for page in pages:
-            if first is None:
-                first = page
-            elif page.number == 2 and len(page) >= COMPARED and page.records == first.records:  # noqa: PLR2004
-                text = "page 2 repeats page 1: the service or a proxy ignores page_number"
-                raise MalformedResponse(page.endpoint, text)
             if last is not None:
                 yield last
             before, last = page, page if page.number >= page.total_pages else None
@@ -100,3 +119,18 @@ async def _unannounced(fetch: Callable[[int], Awaitable[Page[R]]], last: Page[R]
     if 2 * repeated > len(page) or not len(page):  # the last page again, perhaps after a change
         return None
     return replace(page, total_pages=max(page.total_pages, page.number))
+
+
+async def _require_no_page_0(
+    fetch: Callable[[int], Awaitable[Page[R]]], first: Page[R], latest: Page[R]
+) -> None:
+    """Raise `MalformedResponse` if page 0 has rows of its own, so that it is the first page."""
+    try:
+        page = await fetch(0)
+    except BmsError:
+        return
+    known = {*map(row_key, first.records), *map(row_key, latest.records)}
+    others = sum(row_key(each) not in known for each in page.records)
+    if 2 * others > len(page) and len(page) <= first.size:
+        text = "page 0 has rows that no other page has: the service counts pages from 0"
+        raise MalformedResponse(page.endpoint, text)

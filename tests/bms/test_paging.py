@@ -34,7 +34,7 @@ class Listing:
         self.concurrent -= 1
         self.total = self.changes.pop(number, self.total)
         records = [number]
-        if number > max(self.total, 1):
+        if not 0 < number <= max(self.total, 1):
             if self.past_end == "not_found":
                 raise NotFound(LIST, "x", status=404)
             records = [] if self.past_end == "empty" else [self.total]
@@ -224,3 +224,36 @@ async def test_a_repeated_last_page_with_other_rows_each_time_ends_the_list() ->
         return replace(page, records=[*page.records[:-1], next(changes)])
 
     assert await read(fetch) == [1, 2]
+
+
+@pytest.mark.parametrize("past_end", ["empty", "last_page"])
+async def test_a_total_of_a_billion_pages_is_not_followed(past_end: str) -> None:
+    with pytest.raises(MalformedResponse, match="no page after page 6 has other rows"):
+        await read(served(55, 10, 10**9, past_end))
+
+
+@pytest.mark.parametrize("past_end", ["empty", "last_page"])
+async def test_a_service_that_counts_pages_from_0_is_refused(past_end: str) -> None:
+    pages = served(55, 10, 6, past_end)
+
+    async def fetch(number: int) -> Page[int]:
+        return replace(await pages(number + 1), number=number)
+
+    with pytest.raises(MalformedResponse, match="counts pages from 0"):
+        await read(fetch)
+
+
+@pytest.mark.parametrize("answer", ["refused", "first page", "all rows"])
+async def test_page_0_of_a_service_that_counts_from_1_means_nothing(answer: str) -> None:
+    """The total is too high, so that the reader requests page 0."""
+    pages = served(55, 10, 7, "empty")
+
+    async def fetch(number: int) -> Page[int]:
+        if number:
+            return await pages(number)
+        if answer == "refused":
+            raise ServiceUnavailable(LIST, "x", status=500, retry_after=None)
+        page = await served(55, 55, 7, "empty")(1)
+        return await pages(1) if answer == "first page" else replace(page, size=10)
+
+    assert await read(fetch) == [1, 2, 3, 4, 5, 6, 7]
