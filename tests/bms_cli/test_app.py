@@ -116,6 +116,14 @@ def test_a_missing_url_is_a_usage_error(command: str, monkeypatch: pytest.Monkey
     assert main([command, *COMMANDS[command]]) == 2
 
 
+@pytest.mark.parametrize("address", ["nope://data", "http://[data"])
+def test_an_unusable_data_root_is_an_invalid_setting(
+    address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", "--url", NOWHERE, "--data-root", address]) == 2
+    assert "BMS_DATA_ROOT can't be used: " in capsys.readouterr().err
+
+
 def test_the_module_runs_the_command() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "bms_cli", "--help"], capture_output=True, text=True, check=True

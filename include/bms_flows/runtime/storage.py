@@ -13,6 +13,8 @@ from uuid import uuid4
 
 from upath import UPath
 
+from bms_flows.runtime.settings import InvalidSetting
+
 log = logging.getLogger(__name__)
 
 LOCAL = ("", "file", "local")
@@ -28,10 +30,13 @@ def data_root(address: str) -> UPath:
     """Return the data root for a command, which can't read Airflow's connections.
 
     The connection in ``s3://connection@bucket/folder`` is ignored: credentials come from the
-    environment (``AWS_…``) or a profile.
+    environment (``AWS_…``) or a profile. Raises `InvalidSetting` for an address that can't be opened.
     """
-    parts = urlsplit(address)
-    return UPath(parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
+    try:
+        parts = urlsplit(address)
+        return UPath(parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
+    except ValueError as error:
+        raise InvalidSetting(f"BMS_DATA_ROOT can't be used: {error}") from None
 
 
 class FileInUse(Exception):
