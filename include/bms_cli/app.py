@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
         app(arguments, prog_name="bms")
     except SystemExit as end:
         return int(end.code or 0)
-    except InvalidSetting as error:
+    except (InvalidSetting, OSError) as error:  # such as a full disk that takes the output
         show_error(f"bms: {error}")
         return UNKNOWN
     return 0

@@ -63,7 +63,6 @@ def health(
     engine, file = connect(url), memory or checks.state_file(os.environ)
     try:
         report, code = checks.check(engine, settings, notify=notify)
-        show_json(report) if as_json else _show(report, settings)
         if notify:
             checks.deliver(engine, settings, broadcast(configured), checks.OutageFile(file), code)
     except NotDelivered as error:
@@ -77,6 +76,7 @@ def health(
         code = UNKNOWN
     finally:
         engine.dispose()
+    show_json(report) if as_json else _show(report, settings)  # last: its disk may be full
     raise typer.Exit(code)
 
 

@@ -206,6 +206,23 @@ def test_an_unavailable_channel_returns_2_and_delays_the_message(
     assert len(messages.taken) == 1
 
 
+def test_a_full_disk_that_takes_the_output_delays_no_message(
+    warehouse: Engine, warehouse_uri: str, messages: Webhook, tmp_path: Path
+) -> None:
+    load(warehouse, 2)
+    given = ("--notify", "--url", warehouse_uri, "--memory", str(tmp_path / "memory"))
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(  # noqa: S603
+            [sys.executable, "-m", "bms_cli", "health", "--json", *given],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (ended.returncode, ended.stderr) == (2, "bms: [Errno 28] No space left on device\n")
+    assert messages.titles == ["Alarm: contact_sync (late)"]
+
+
 def test_notify_requires_a_channel(command: Command) -> None:
     code, _ = command("--notify")
     assert code == 2
