@@ -14,6 +14,8 @@ from bms_flows.texts import ERRORS_OF_TASKS
 from bms_warehouse.tables import step_run
 
 NEVER: Final = datetime.max.replace(tzinfo=UTC)
+CONSEQUENCE: Final = "RowsWaiting"
+"""Error of the report of a drop, mostly because another task of its run has failed."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,14 @@ def raise_alarm(connection: Connection, task: FailedTask) -> None:
     """Raise the alarm of a failed task in the caller's transaction.
 
     It begins with the first failure of the run, so that it stays open until this failure is repaired,
-    whatever other cause the alarm gets.
+    whatever other cause the alarm gets. A mere consequence does not replace the cause.
     """
+    alarms.decide(connection)
+    if task.error == CONSEQUENCE and any(
+        each.dag_run_id == task.dag_run_id and each.code not in alarms.ELAPSED
+        for each in alarms.open_alarms(connection)
+    ):
+        return
     flow = FLOWS[task.flow]
     held = causes.held_loads(connection, flow) if task.error == LoadHeld.__name__ else []
     alarms.raise_(

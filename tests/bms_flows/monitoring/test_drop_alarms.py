@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, insert, update
 
-from bms_flows.monitoring import alarms, drop_alarms
+from bms_flows.monitoring import alarms, drop_alarms, failed_tasks
+from bms_flows.monitoring.failed_tasks import FailedTask
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import FoundFile
@@ -73,6 +74,20 @@ def test_without_an_unfinished_drop_the_flow_is_the_subject(warehouse: Engine) -
         for run in (held.dag_run_id, "manual__a_path_that_is_none"):
             assert give_up(connection, run) == FLOW
         assert over(connection) == set()
+
+
+def test_the_unfinished_rows_of_a_failed_run_do_not_replace_its_cause(warehouse: Engine) -> None:
+    """The report of a drop fails after any failed task of its run: it has rows left, or no plan."""
+    with warehouse.begin() as connection:
+        for run, name, error in [
+            ("wrong", "plan", "InvalidDecision"),
+            ("wrong", "conclude", "RowsWaiting"),
+            ("changed", "conclude", "RowsWaiting"),
+        ]:
+            failed_tasks.raise_alarm(connection, FailedTask(FLOW, run, name, 1, error))
+            [alarm] = alarms.open_alarms(connection)
+            shown = "plan" if run == "wrong" else "conclude"
+            assert alarm.detail.startswith(f"Task {shown} failed after attempt 1: ")
 
 
 def test_a_run_of_another_flow_with_the_same_id_does_not_refer_to_the_drop(
