@@ -76,6 +76,12 @@ def test_rows_of_one_name_are_two_persons_if_they_differ_in_a_key(
     outcomes = run(drop(contact(f"Vandermeer;Jürgen;v@x.example;;;;\n{second}"), "contact"))
     assert codes(outcomes) == reasons
     assert outcomes[0].state == "created"
+    again = run(drop(contact(f"\n\nVandermeer;Jürgen;v@x.example;;;;\n{second}"), "contact"))
+    texts = [fault.reason("FR") for outcome in again for fault in outcome.faults]
+    assert texts == [
+        "Ressemble à une autre ligne du fichier (l. 4) par le nom, l'adresse ou le téléphone."
+        for _ in reasons
+    ]
 
 
 def test_a_mobile_of_a_country_by_its_name_matches(sandbox: Sandbox, drop: Drop) -> None:

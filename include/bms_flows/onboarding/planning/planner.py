@@ -201,22 +201,22 @@ class _Planner:
         """Send new rows that may be another row to review; reject the second row of a record."""
         new = [row for row in rows if row.action is Action.CREATE]
         decided = [row for row in rows if row.action not in {Action.CREATE, Action.REJECTED}]
-        named = {key for row in decided for key in self.finders[row.line]}
+        named = {key: row.line for row in reversed(decided) for key in self.finders[row.line]}
         like = namesakes(self.identity, {row.line: row.body for row in (*decided, *new)})
         for row in new:
-            finders = self.finders[row.line]
-            if not named.isdisjoint(finders):
-                like.add(row.line)
-            named.update(finders)
+            for key in self.finders[row.line]:
+                if (first := named.setdefault(key, row.line)) != row.line:
+                    like[row.line] = first
         lines: dict[str, int] = {}
-        kept: list[PlannedRow] = []
+        kept, code = list[PlannedRow](), "like_another_row"
         for row in rows:
             first = lines.setdefault(row.known.remote_id, row.line) if row.known else row.line
             if first != row.line:
                 fault = Fault("record_twice_in_file", row.line, details={"other_line": first})
                 kept.append(reject(row, fault))
-            elif row.line in like and row.action is Action.CREATE:
-                kept.append(replace(row, action=Action.REVIEW, reason="like_another_row"))
+            elif row.line in like and (row.action is Action.CREATE or row.reason == code):
+                details = {"nearest": f" (l. {like[row.line]})"}
+                kept.append(replace(row, action=Action.REVIEW, reason=code, details=details))
             else:
                 kept.append(row)
         return kept

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -119,6 +119,11 @@ def shown(cell: Cell) -> str:
     if isinstance(cell, datetime) and cell.time() == time():
         cell = cell.date()
     return f"{cell:f}" if isinstance(cell, Decimal) else str(cell)
+
+
+def texts(record: Iterable[Cell]) -> list[str]:
+    """Return the cells of a row as texts; an unreadable one is blank."""
+    return ["" if isinstance(cell, ReadError) else shown(cell) for cell in record]
 
 
 def check_text(text: str, *, western: bool, limit: int) -> None:

@@ -59,6 +59,16 @@ def known_headers(headers: Sequence[str], resource: Resource) -> int:
     return sum(field_of(header, resource) is not None for header in headers)
 
 
+def has_names(row: Sequence[str], resource: Resource) -> bool:
+    """Return whether a header is, or may be, that of a column of persons' names."""
+    known = {each: field_of(each, resource) for each in row}
+    return any(
+        field.name in NAMES
+        for each, found in known.items()
+        for field in ([found] if found else nearest(each, resource))
+    )
+
+
 def is_header(row: Sequence[str], resource: Resource) -> bool:
     """Return whether most filled cells of a row, and at least two, name different fields."""
     named = _named(row, resource)

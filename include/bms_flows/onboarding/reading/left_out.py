@@ -22,6 +22,11 @@ _TOTAL: Final = re.compile(
 )
 """A label of a row that adds up others. A person or a company may be called Total: see `_Totals`."""
 
+_NO_NAME: Final = re.compile(r"[^\w\s'’.,&-]|[0-9]")  # noqa: RUF001 - as users write
+"""A sign that no name has."""
+_WORDS: Final = 3
+"""Fewest words of a footnote, and columns above it: with two, any sentence looks like a row."""
+
 Record = tuple[int, Sequence[Cell]]
 
 
@@ -37,14 +42,15 @@ def without(
     notes: list[Fault] = []
     totals = _Totals(columns.fields, resource)
     for each, record in records:
-        texts = ["" if isinstance(cell, ReadError) else cells.shown(cell) for cell in record]
-        if repeats(texts, columns.fields, resource):
+        if repeats(cells.texts(record), columns.fields, resource):
             notes.append(Fault("repeated_header", each))
         elif totals.has(record):
             notes.append(Fault("total_row", each))
         else:
             kept.append((each, record))
             totals.add(record)
+    while kept and _is_footnote(kept[-1][1], columns.fields, resource):
+        notes.append(Fault("footnote", kept.pop()[0]))
     filled = {each for each, _ in records if each > line}
     if blank := max(filled, default=line) - line - len(filled):
         first = next(each for each in range(line + 1, max(filled)) if each not in filled)
@@ -57,6 +63,15 @@ def without(
         if any(not cells.is_blank(record[place]) for _, record in kept if place < len(record))
     ]
     return kept, notes
+
+
+def _is_footnote(record: Sequence[Cell], fields: Sequence[str | None], resource: Resource) -> bool:
+    """Return whether a last row is a sentence in the first column, where each row has a required value."""
+    filled = [place for place, cell in enumerate(record) if not cells.is_blank(cell)]
+    if filled != [0] or len(fields) < _WORDS or fields[0] not in (None, *resource.required):
+        return False
+    text = record[0]
+    return isinstance(text, str) and len(text.split()) >= _WORDS and bool(_NO_NAME.search(text))
 
 
 class _Totals:

@@ -13,6 +13,7 @@ from bms_flows.onboarding.reading import cells, reject_notes
 from bms_flows.onboarding.reading.cells import Cell, Evidence
 from bms_flows.onboarding.reading.encoding import CP1252
 from bms_flows.onboarding.reading.sheet import FileFormat, Limits, Row, Sheet
+from bms_flows.onboarding.reading.sheets import several_sheets
 from bms_flows.onboarding.reading.table import Table, table
 from bms_flows.onboarding.resources.description import Field, Resource, Value
 from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat
@@ -83,8 +84,9 @@ class _Rows:
 
     def read(self) -> tuple[list[Row], list[Fault]]:
         """Read each row with a filled cell; raise `ReadError` for too many faults, or rows on another sheet."""
-        if any(map(self._is_row, self.table.elsewhere)):
-            raise ReadError("several_sheets")
+        sheets = self.table.sheets.items()
+        if filled := [number for number, first in sheets if any(map(self._is_row, first))]:
+            raise several_sheets(sorted([self.table.number, *filled]))
         rows, faults = [], list[Fault]()
         reported = {*range(len(self.headers))} - {*self.table.form.own}
         for line, record in self.table.records:

@@ -15,11 +15,10 @@ from bms_flows.onboarding.reading.header import (
     ROWS,
     check_inbox,
     header_columns,
-    is_header,
     known_headers,
     place_of_header,
 )
-from bms_flows.onboarding.reading.parts import Layout, SheetPart
+from bms_flows.onboarding.reading.parts import Layout
 from bms_flows.onboarding.reading.sheet import (
     HINT,
     ORIGINAL,
@@ -27,6 +26,7 @@ from bms_flows.onboarding.reading.sheet import (
     Limits,
     is_report_column,
 )
+from bms_flows.onboarding.reading.sheets import sheet_of_rows
 from bms_flows.onboarding.reading.workbook import Book
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.runtime.excel_csv import unescape, unescape_start
@@ -51,8 +51,8 @@ class Table:
     `hidden` are the lines that Excel doesn't show, `struck` those with a struck text. `unnamed` are
     the columns without a header. `delimiters` are those that another row inside of a cell would
     have. `carried` is what a reject file stores about its original file. `notes` are what is left
-    out: titles above the header, repeated headers, totals, columns without a field. `elsewhere` are the
-    first rows of sheets without a header.
+    out: titles above the header, repeated headers, totals, columns without a field. `number` is
+    that of the sheet, `sheets` are the other ones by number, with the first rows of those without a header.
     """
 
     form: FileFormat
@@ -63,7 +63,8 @@ class Table:
     hidden: Collection[int] = frozenset()
     struck: Collection[int] = frozenset()
     notes: Sequence[Fault] = ()
-    elsewhere: Sequence[Sequence[Cell]] = ()
+    number: int = 1
+    sheets: Mapping[int, Sequence[Sequence[Cell]]] = dataclasses.field(default_factory=dict)
 
     @cached_property
     def carried(self) -> Mapping[str, str]:
@@ -152,7 +153,7 @@ def _padded(records: Records, width: int) -> Records:
 
 
 def _of_workbook(book: Book, resource: Resource, limits: Limits) -> Table:
-    sheet, elsewhere = _sheet_of_rows(book, resource)
+    sheet, number, sheets = sheet_of_rows(book, resource)
     layout = Layout()
     records: list[tuple[int, Sequence[Cell]]] = []
     hidden: set[int] = set()
@@ -171,44 +172,17 @@ def _of_workbook(book: Book, resource: Resource, limits: Limits) -> Table:
     form = FileFormat("xlsx", sheet=sheet.name)
     found = _below_header(form, padded, header, resource, limits, hidden)
     faults = [*found.faults, *_hidden_columns(found, layout), *_merged_cells(found, layout)]
-    return dataclasses.replace(found, faults=faults, struck=struck, elsewhere=elsewhere)
-
-
-def _sheet_of_rows(book: Book, resource: Resource) -> tuple[SheetPart, Sequence[Sequence[Cell]]]:
-    """Return the only sheet that a user sees and whose header names fields, or the first filled one.
-
-    Also returns the first rows of the other sheets that a user sees.
-    """
-    cells_of = {each: [*itertools.islice(_filled(book, each), ROWS + 1)] for each in book.sheets}
-    first = {each: [*map(_texts, rows)] for each, rows in cells_of.items()}
-    known = [
-        each
-        for each, rows in first.items()
-        if rows
-        and (known_headers(rows[0], resource) or any(is_header(row, resource) for row in rows))
-    ]
-    visible = [each for each in known if each.visible]
-    if len(visible) > 1:
-        raise ReadError("several_sheets")
-    if known and not visible:
-        raise ReadError("hidden_sheet")
-    filled = [each for each, rows in first.items() if rows and each.visible]
-    if not filled:
-        raise ReadError("empty_file")
-    chosen = (visible or filled)[0]
-    return chosen, [row for each in filled if each is not chosen for row in cells_of[each]]
-
-
-def _filled(book: Book, sheet: SheetPart) -> Iterator[Sequence[Cell]]:
-    """Yield the filled rows that a user sees."""
-    return filter(None, (book.cells(row) for row in book.rows(sheet) if not row.hidden))
+    others = ", ".join(map(str, sheets))
+    left_out = [Fault("sheets_left_out", None, details={"sheets": others})] if others else []
+    found = dataclasses.replace(found, notes=[*found.notes, *left_out], faults=faults)
+    return dataclasses.replace(found, struck=struck, number=number, sheets=sheets)
 
 
 def _header(shown: Records, resource: Resource) -> tuple[int, Sequence[Cell]]:
     """Return the header among the rows that a user sees, with its line; raise `ReadError` for another inbox's."""
     if not shown:
         raise ReadError("empty_file")
-    first = [_texts(_unescaped(record, ours=False)) for _, record in shown[: ROWS + 1]]
+    first = [cells.texts(_unescaped(record, ours=False)) for _, record in shown[: ROWS + 1]]
     check_inbox(first, resource)
     return shown[place_of_header(first, resource)]
 
@@ -272,8 +246,8 @@ def _below_header(
 ) -> Table:
     """Set the header `first` apart, leave out what is no row, and take off the apostrophes that keep Excel from running a cell."""
     # Only our own files have apostrophes inside of cells that aren't the cells' own.
-    ours = any(map(is_report_column, _texts(first[1])))
-    line, header = first[0], _texts(_unescaped(first[1], ours=ours))
+    ours = any(map(is_report_column, cells.texts(first[1])))
+    line, header = first[0], cells.texts(_unescaped(first[1], ours=ours))
     rows = [
         (each, _unescaped(record, ours=ours))
         for each, record in records
@@ -306,7 +280,3 @@ def _below_header(
 def _unescaped(record: Sequence[Cell], *, ours: bool) -> Sequence[Cell]:
     meant = unescape if ours else unescape_start
     return [meant(cell) if isinstance(cell, str) else cell for cell in record]
-
-
-def _texts(record: Sequence[Cell]) -> list[str]:
-    return ["" if isinstance(cell, ReadError) else cells.shown(cell) for cell in record]

@@ -161,24 +161,25 @@ class Comparable:
         return self._found[extract]
 
 
-def namesakes(identity: Identity, bodies: Mapping[int, Mapping[str, Any]]) -> set[int]:
-    """Return the lines of rows that have an earlier row's name, and differ from it in no key that both have.
+def namesakes(identity: Identity, bodies: Mapping[int, Mapping[str, Any]]) -> dict[int, int]:
+    """Return the lines of rows that have an earlier row's name and differ from it in no key that both have, with its line.
 
     Empty for a resource whose rows are found by a required key.
     """
     if identity.always_trusted:
-        return set()
+        return {}
     fields = {field for rule in identity.keys for field in rule.fields}.difference(NAMES)
-    earlier: dict[str, list[Mapping[str, str | None]]] = defaultdict(list)
-    found = set[int]()
+    earlier: dict[str, dict[int, Mapping[str, str | None]]] = defaultdict(dict)
+    found: dict[int, int] = {}
     for line, body in bodies.items():
         if name := identity.comparison_digests(body)["name"]:
             keys = {each: normalize(body.get(each)) for each in fields}
             others = earlier[name]
-            if any(_agree(keys, each) for each in others):
-                found.add(line)
+            first = next((n for n, each in others.items() if _agree(keys, each)), None)
+            if first is not None:
+                found[line] = first
             elif len(others) < _NAMESAKES:
-                others.append(keys)
+                others[line] = keys
     return found
 
 

@@ -129,6 +129,7 @@ def test_leading_zeros_are_another_number_that_a_reviewer_decides_on() -> None:
     plan = planned(NOTHING, values(1, payroll_number="0042"), values(2, payroll_number="42"))
     assert [row.action for row in plan.rows] == [Action.CREATE, Action.REVIEW]
     assert plan.rows[1].reason == "like_another_row"
+    assert plan.rows[1].details == {"nearest": " (l. 2)"}
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,23 @@ def test_a_total_of_a_csv_is_left_out(label: str) -> None:
     assert (faults(found), notes(found)) == ([], [("total_row", 4)])
 
 
+def test_a_sentence_below_the_rows_is_left_out_and_a_short_row_is_not() -> None:
+    rows = ("0042;Durand;Zoé;1;31/12/2026", "0043;Petit;Luc;1;31/12/2026", "")
+    for note in ("* matricules provisoires, à confirmer", "Liste arrêtée au 12/03/2026"):
+        found = sheet(HEADER, *rows, note, "(1) selon la paie")
+        assert (faults(found), len(found.rows)) == ([], 2)
+        assert notes(found) == [("footnote", 6), ("footnote", 5), ("blank_rows", 4)]
+    for row in (
+        "0044;;;;",
+        "de La Tour d'Auvergne;;;;",
+        ";12 rue de la Paix;;;",
+        ";;z@x.example;;",
+    ):
+        assert [each.line for each in sheet(HEADER, *rows, row).rows] == [2, 3, 5]
+    middle = sheet(HEADER, rows[0], "* matricules provisoires;;;;", rows[1])
+    assert [each.line for each in middle.rows] == [2, 3, 4]
+
+
 @pytest.mark.parametrize(
     "row", ["0042;Total;Jean;1;31/12/2026", ";Total;Jean;;", "0042;Somme;;1;", "9;Totaline;;;"]
 )
