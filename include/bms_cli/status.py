@@ -122,8 +122,8 @@ def _show(report: Mapping[str, Any], settings: FlowSettings) -> None:
         show(f"  Can it wait: {alarm['wait']}\n  What to do: {alarm['remedy']}")
     if never:
         show(
-            f"Never ran: {', '.join(never)}. A flow that never runs raises an alarm once other flows have run"
-            " for longer than its limit. If Airflow shows a run as up for retry, the log of its task names the"
+            f"Never ran: {', '.join(never)}. Runs of given days, or of a part of a list, do not count. A flow that"
+            " never runs raises an alarm once other flows have run for longer than its limit. If Airflow shows a run as up for retry, the log of its task names the"
             " cause. Otherwise unpause the DAGs that you use with `airflow dags unpause <DAG id>`, and switch"
             " the target of the others off in BMS_FRESH_HOURS."
         )

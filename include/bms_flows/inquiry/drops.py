@@ -45,7 +45,7 @@ def why(asked: Inquiry, number: int, line: int | None) -> list[Answer]:
         answer.events += _plan(plan)
     if line is None:
         counts = drop["counts"] or Counter(each["state"] for each in rows)
-        answer.facts += [f"{state}: {count} rows" for state, count in counts.items() if count]
+        answer.facts += [f"Rows {state}: {count}" for state, count in counts.items() if count]
         answer.facts += _unfinished(rows)
         answer.next += _next(drop, plans, rows, asked)
         return [answer]
@@ -164,7 +164,7 @@ def _unfinished(rows: list[dict[str, Any]]) -> Iterator[str]:
         (each["state"], each["reason"]) for each in rows if each["state"] in (*OPEN, "review")
     )
     for (state, reason), count in by_reason.most_common(5):
-        yield f"{count} rows {state}{': ' + _reason(reason) if reason else ''}"
+        yield f"Rows {state}: {count}{', ' + _reason(reason) if reason else ''}"
 
 
 def _next(
@@ -185,12 +185,12 @@ def _next(
             else "The request for approval has expired: trigger the DAG with the drop's number."
         )
     if review := sum(each["state"] == "review" for each in rows):
-        yield f"{review} rows wait for a reviewer's decision: {asked.links.drop(drop['id'])}"
+        yield f"Rows that wait for a reviewer's decision: {review} ({asked.links.drop(drop['id'])})"
     if unfinished := [each for each in rows if each["state"] in OPEN]:
         due = [each["in_flight_until"] for each in unfinished if each["in_flight_until"]]
         first = f", the first at {_time(min(due), asked)}" if due else ""
         yield (
-            f"{len(unfinished)} rows are sent or settled by this run or the next attempt of its task{first}. "
+            f"Rows that this run, or the next attempt of its task, sends or settles: {len(unfinished)}{first}. "
             f"If no run is active, trigger {CREATED_BY[drop['resource']].dag_id} with the drop's number."
         )
 
@@ -205,7 +205,7 @@ def _next_of_row(row: Mapping[str, Any], asked: Inquiry) -> Iterator[str]:
     elif row["state"] == "unknown":
         until = _time(row["in_flight_until"], asked) if row["in_flight_until"] else "now"
         yield (
-            f"From {until} on, the next look at the service's lists decides: it must find the record, or its"
+            f"From {until} on, the next check of the service's lists decides: it must find the record, or its"
             f" absence must be proven (lists may lag by {asked.settings.settle_s:.0f} s)."
         )
     elif row["state"] in OPEN:

@@ -191,7 +191,7 @@ def _absent(asked: Inquiry, number: str, key: int | None) -> Answer:
         )
         answer.facts.append(f"Entity {entity}: the nearest numbers are {around}.")
         for day in sorted({each["_day"] for each in (before, after) if each and each["_day"]}):
-            answer.next += day_lines(asked, entity, day)
+            answer.next += (f"Entity {entity}: {each}" for each in day_lines(asked, entity, day))
     if not holes and neighbours and key is None:
         answer.facts.append("No load has found a hole in its series at this number.")
     answer.facts += _days_read(asked)

@@ -108,8 +108,12 @@ def _next(asked: Inquiry, resource: MirroredResource) -> str:
         flow=flow.dag_id,
         step=flow.last_step,
     )
-    at = asked.links.time(last["at"]) if last["at"] else "never"
-    return f"Each run of {flow.dag_id} reads the list again; the last complete run ended {at}."
+    ended = (
+        f"the last complete run ended {asked.links.time(last['at'])}"
+        if last["at"]
+        else "no run was complete yet"
+    )
+    return f"Each run of {flow.dag_id} reads the list again; {ended}."
 
 
 def _absent(

@@ -93,7 +93,7 @@ class FlowSettings:
     unit_days: Constant[int] = 366
     """Maximum number of days of one entity that one task loads."""
     lookback_days: Count = 35
-    """Days before the last requested day that every run reads again."""
+    """Latest days, the last requested one included, that a run without a first day reads."""
     lookback_budget: Count = 120
     """Maximum number of older days that a run reads: never read, with findings or with open invoices."""
     lookback_rotation: Count = 90

@@ -301,9 +301,9 @@ def test_a_drop_shows_plan_decision_rows_and_what_waits(drop: int, why: Why) -> 
     code, out = why("drop", str(drop))
     assert code == 0
     assert "plan approved by marie" in out
-    assert "1 rows review: attempts_used: Several attempts" in out
-    assert "1 rows wait for a reviewer's decision: http://localhost:8080/bms/drops/1" in out
-    assert "1 rows are sent or settled" in out
+    assert "Rows review: 1, attempts_used: Several attempts" in out
+    assert "Rows that wait for a reviewer's decision: 1 (http://localhost:8080/bms/drops/1)" in out
+    assert "sends or settles: 1" in out
 
 
 def test_a_code_of_another_version_stands_for_its_text(

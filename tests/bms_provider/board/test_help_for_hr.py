@@ -71,7 +71,7 @@ def test_a_refused_file_asks_for_the_users_own_file_and_shows_no_plan(
     assert "Défusionner et remplir chaque cellule." in page
     assert "of_later" in page
     assert "Corrigez votre propre fichier" in page
-    assert "corrigez à corriger.xlsx dans Excel" not in page
+    assert "corrigez-les dans Excel" not in page
     assert "plan-1" not in page
 
 

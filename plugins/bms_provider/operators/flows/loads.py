@@ -172,7 +172,7 @@ class BmsListEntitiesOperator(BmsFlowOperator):
 class BmsSyncOperator(BmsLoadOperator):
     """Mirror a list of the service into the table of its resource, with every change as a version.
 
-    Also reads details, and marks missing rows as deleted. The task is rescheduled while another run loads
+    Also reads details, and marks missing rows as removed. The task is rescheduled while another run loads
     the same list.
 
     :param resource: ``contact``, ``consultant``, ``employee``, or another mirrored resource.

@@ -125,7 +125,7 @@ def test_the_instructions_state_what_the_inbox_declares(
 
 def test_the_instructions_name_the_page_and_the_folder_of_the_reports() -> None:
     text = templates.read_me(EMPLOYEE, page=PAGE).decode("utf-8-sig")
-    assert f"Réponse\xa0: sur la page {PAGE}\r\n" in text
+    assert f"Résultat\xa0: sur la page {PAGE}\r\n" in text
     assert "reports/employees/<numéro>-<date>/" in text
 
 

@@ -64,8 +64,16 @@ def test_rows_created_before_on_the_same_day_are_counted_apart() -> None:
 @pytest.mark.parametrize(
     ("language", "resource", "said"),
     [
-        ("EN", "employee", "24 new for 250 staff (9.6 %); above 5 % needs approval"),
-        ("EN", "contact", "24 new for 250 contacts (9.6 %); above 5 % needs approval"),
+        (
+            "EN",
+            "employee",
+            "24 new records for 250 employees (9.6 %); above 5 %, approval is required",
+        ),
+        (
+            "EN",
+            "contact",
+            "24 new records for 250 contacts (9.6 %); above 5 %, approval is required",
+        ),
         (
             "FR",
             "employee",
