@@ -152,6 +152,22 @@ ERRORS: Final[Mapping[str, Typing]] = {
     "company without its legal form": _as("imported_company_name", lambda text: text.removesuffix(" SAS").removesuffix(" SA")),
 }  # fmt: skip
 """What an HR user types otherwise than the service has it."""
+_LISTED_ONLY: Final = ("imported_company_name", "birth_year", "birth_date")
+_TYPED_ONLY: Final = ("email", "phone_mobile_number", "business_email")
+
+
+def hardly_known(given: Person) -> Person:
+    """Return a person whom the service knows by company or year of birth only, or as a leaver."""
+    return given | dict.fromkeys(_TYPED_ONLY) | {"departure_date": "2025-12-31"}
+
+
+def typed_by_mobile(given: Person, draws: random.Random) -> None:
+    """Keep the name, a mobile phone, and another number and start date."""
+    given |= dict.fromkeys((*_LISTED_ONLY, *_TYPED_ONLY))
+    given |= {"phone_mobile_number": f"06{draws.randrange(10**8):08d}", "start_date": "2026-05-04"}
+    _other_number(given, draws)
+
+
 LOST: Final[Mapping[str, Typing]] = {
     "nothing else": _all(),
     "another payroll number": _other_number,

@@ -10,20 +10,23 @@ from typing import Final
 
 from bms.records import ConsultantItem, ContactItem, EmployeeItem
 from bms.records.declaration import Record
-from bms_flows.onboarding.planning.matching import Match, by_rules
+from bms_flows.onboarding.planning.matching import NOTHING, Match, by_rules, namesakes
 from bms_flows.onboarding.resources.consultant import consultant, consultant_identity
 from bms_flows.onboarding.resources.contact import contact, contact_identity
 from bms_flows.onboarding.resources.employee import EMPLOYEE_IDENTITY
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
 from proofs.page import command, heading, show
-from proofs.persons import ERRORS, LOST, Person, person
+from proofs.persons import ERRORS, LOST, Person, Typing, hardly_known, person, typed_by_mobile
 
 RESOURCES: Final[Mapping[str, tuple[Identity, type[Record]]]] = {
     "employee": (EMPLOYEE_IDENTITY, EmployeeItem),
     "contact": (contact_identity(contact()), ContactItem),
     "consultant": (consultant_identity(consultant()), ConsultantItem),
 }
+
+NAME_ONLY: Final[Mapping[str, Typing]] = {"nothing in common but the name": typed_by_mobile}
+"""Contacts known by company, consultants by year of birth, and leavers; typed by a mobile phone or number."""
 
 
 class Service:
@@ -33,16 +36,20 @@ class Service:
         self.identity, item = RESOURCES[resource]
         shown = {"id_entity", *item.__struct_fields__}
         self.by_digest: dict[str, list[ServiceRecord]] = defaultdict(list)
+        self.by_name: dict[str | None, list[ServiceRecord]] = defaultdict(list)
         for number, each in enumerate(persons):
             digests = self.identity.digests({name: each.get(name) for name in shown})
             record = ServiceRecord(remote_id=str(number), **digests._asdict())
+            self.by_name[record.comparison_fields["name"]].append(record)
             for digest in {digests.key, *digests.other_digests} - {None}:
                 self.by_digest[str(digest)].append(record)
 
     def match(self, typed: Person) -> Match:
         """Match a typed row as the planner does."""
         rules = self.identity.rules_by_digest(typed)
-        return by_rules(self.by_digest, rules, self.identity.comparison_digests(typed), but=())
+        compared = self.identity.comparison_digests(typed)
+        found = by_rules(self.by_digest, rules, compared, but=())
+        return namesakes(self.identity, self.by_name, typed) if found is NOTHING else found
 
 
 def outcome(found: Match, number: int | None) -> str:
@@ -54,13 +61,16 @@ def outcome(found: Match, number: int | None) -> str:
     return "created"
 
 
-def measure(resource: str, count: int = 4_000, seed: int = 1) -> dict[str, Counter[str]]:
+def measure(
+    resource: str, count: int = 4_000, seed: int = 1, lost: Mapping[str, Typing] = LOST
+) -> dict[str, Counter[str]]:
     """Return the outcomes of persons typed again, by error, and of persons who are new."""
+    hardly = lost is NAME_ONLY
     draws = random.Random(f"{resource} {seed}")  # noqa: S311 - generated data
     persons = [person(draws, number) for number in range(1, count + 1)]
-    service = Service(resource, persons)
+    service = Service(resource, [hardly_known(each) for each in persons] if hardly else persons)
     found: dict[str, Counter[str]] = {}
-    for lost, change in LOST.items():
+    for name, change in lost.items():
         for error, typing in ERRORS.items():
             outcomes: Counter[str] = Counter()
             for number in draws.sample(range(count), count // 10):
@@ -70,9 +80,11 @@ def measure(resource: str, count: int = 4_000, seed: int = 1) -> dict[str, Count
                     continue  # nothing to mistype, such as an accent
                 change(typed, draws)
                 outcomes[outcome(service.match(typed), number)] += 1
-            found[f"{error}; {lost}"] = outcomes
-    new = (person(draws, count + number) for number in range(1, count + 1))
-    found["new persons"] = Counter(outcome(service.match(each), None) for each in new)
+            found[f"{error}; {name}"] = outcomes
+    news = [person(draws, count + number) for number in range(1, count + 1)]
+    for each in news if hardly else ():
+        typed_by_mobile(each, draws)
+    found["new persons"] = Counter(outcome(service.match(each), None) for each in news)
     return found
 
 
@@ -103,7 +115,7 @@ def percent(share: float) -> str:
 def main() -> None:
     """Print the page."""
     found = {resource: measure(resource) for resource in RESOURCES}
-    news = [each["new persons"] for each in found.values()]
+    by_name = {resource: measure(resource, lost=NAME_ONLY) for resource in RESOURCES}
     heading(
         "Possible matches of persons typed again",
         "Each row of a file is a person whom the service has, typed again with one error, or a new person. ",
@@ -113,11 +125,16 @@ def main() -> None:
         "all that match or go to review, in a file with as many new persons), in %.\n"
     )
     both = (
-        (lost, *(f"{percent(recall(total(e, lost)))}, {percent(precision(e, lost))}" for e in found.values()))
-        for lost in LOST
+        (lost, *(f"{percent(recall(total(e, lost)))}, {percent(precision(e, lost))}" for e in measured.values()))
+        for measured, losses in ((found, LOST), (by_name, NAME_ONLY))
+        for lost in losses
     )  # fmt: skip
     ends = {"new persons sent to review, %": "false", "new persons taken for another, %": "wrong"}
-    last = ((text, *(percent(n[end] / n.total()) for n in news)) for text, end in ends.items())
+    last = (
+        (f"{text}{what}", *(percent(e["new persons"][end] / e["new persons"].total()) for e in measured.values()))
+        for what, measured in (("", found), (", if only the name is common", by_name))
+        for text, end in ends.items()
+    )  # fmt: skip
     show(["Also changed", *found], [*both, *last])
     print(
         "Recall by error, %: with nothing else changed, and with another payroll number, address and mobile\nphone.\n"

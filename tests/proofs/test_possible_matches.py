@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from proofs.persons import LOST
-from proofs.possible_matches import RESOURCES, measure, precision, recall, total
+from proofs.possible_matches import NAME_ONLY, RESOURCES, measure, precision, recall, total
 
 LEAST = {
     "nothing else": 0.97,
@@ -30,6 +30,15 @@ def test_persons_typed_again_are_recognized_and_new_persons_are_not(resource: st
     assert found["new persons"]["wrong"] == 0
     joined = found["particle joined to the name; another number, address and mobile phone"]
     assert recall(joined) == 1
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_persons_who_have_only_the_name_in_common_go_to_review(resource: str) -> None:
+    found = measure(resource, count=1_000, lost=NAME_ONLY)
+    [name] = NAME_ONLY
+    assert recall(total(found, name)) >= 0.5
+    assert precision(found, name) >= 0.9
+    assert total(found, name)["matched"] + found["new persons"]["wrong"] == 0
 
 
 def test_the_persons_are_generated_without_the_rules(project: Path) -> None:

@@ -245,7 +245,8 @@ def test_the_id_of_an_older_namesake_confirms_no_create(
 
     async def older() -> None:
         async with Client(client_settings) as client:
-            await client.create_contact({"last_name": "Girard", "first_name": "Alice"})
+            other = {"last_name": "Girard", "first_name": "Alice", "email": "a@other.example"}
+            await client.create_contact(other)
 
     sandbox.set_fault("stale_response", "create_contact", count=1)
     asyncio.run(older())

@@ -49,6 +49,29 @@ def test_a_person_in_another_form_goes_to_review(
 
 
 @pytest.mark.parametrize(
+    ("known", "row"),
+    [
+        ({"phone_mobile_number": None}, "VANDERMEER;Jurgen;;0470 12 34 57;;BE;"),
+        ({"phone_mobile_number": None}, "Vandermeer;Jürgen;v@acme.example;;;;"),
+        (
+            {"phone_mobile_number": None, "imported_company_name": None, "id_client": 42},
+            "Vandermeer;Jürgen;v@acme.example;;;;Société Acme SA",
+        ),
+        ({"imported_company_name": None}, "Vandermeer;Jürgen;v@acme.example;;;;Acme"),
+    ],
+)
+def test_a_namesake_goes_to_review_if_no_value_tells_the_two_apart(
+    known: dict[str, object], row: str, sandbox: Sandbox, drop: Drop
+) -> None:
+    """The service knows the person by company or client only, the file by address or phone."""
+    found = sandbox.insert("contacts", **KNOWN | known)
+    sandbox.insert("contacts", **KNOWN | known | {"deleted": True})
+    [outcome] = run(drop(contact(row), "contact"))
+    assert codes([outcome]) == ["same_name_only"]
+    assert [each.guid for each in outcome.candidates] == [str(found["id"])]
+
+
+@pytest.mark.parametrize(
     "row",
     [
         "Vandermeer;Paul;;;;;Société Acme SA",

@@ -533,6 +533,26 @@ def test_a_former_employee_rehired_under_another_number_goes_to_review(
 
 
 @pytest.mark.parametrize(
+    ("left", "given", "code"),
+    [
+        ("2024-06-30", "", ["same_name_only"]),
+        ("2024-06-30", "1985-05-17", ["same_name_only"]),
+        (None, "", []),
+    ],
+)
+def test_a_leaver_may_return_unless_a_value_tells_the_two_apart(
+    left: str | None, given: str, code: list[str], sandbox: Sandbox, drop: Drop
+) -> None:
+    """The service has no date of birth."""
+    state = {"start_date": "2019-01-07", "departure_date": left, "birth_date": None}
+    sandbox.insert("employees", id_entity=1, payroll_number="1042", **PERSON | state)
+    head = "id_entity;payroll_number;last_name;first_name;start_date;birth_date"
+    row = f"1;900001;LEFEVRE;Aurelie;2026-05-01;{given}"
+    [outcome] = run(drop(f"{head}\n{row}\n".encode()))
+    assert [fault.code for fault in outcome.faults] == code
+
+
+@pytest.mark.parametrize(
     "dialect",
     [
         {"ignored_parameters": "list_employees.id_entity"},

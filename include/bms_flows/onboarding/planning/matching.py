@@ -75,6 +75,15 @@ class PlanningView:
         return {known.remote_id: known for known in self.shown}
 
     @cached_property
+    def by_name(self) -> Mapping[str | None, Sequence[ServiceRecord]]:
+        """The undeleted records by the digest of their name."""
+        found: dict[str | None, list[ServiceRecord]] = defaultdict(list)
+        for known in self.shown:
+            if not known.deleted:
+                found[known.comparison_fields.get(NAME)].append(known)
+        return found
+
+    @cached_property
     def _rows_in_flight(self) -> Mapping[str, set[str]]:
         found: dict[str, set[str]] = defaultdict(set)
         for key, match_keys in self.in_flight.items():
@@ -129,6 +138,12 @@ def finders_of(sheet: Sheet, identity: Identity) -> Mapping[int, Finders]:
     return sheet.finders[identity]
 
 
+def names_of(sheet: Sheet, identity: Identity) -> frozenset[str]:
+    """Return the digests of the rows' names."""
+    found = (identity.comparison_digests(row.values)[NAME] for row in sheet.rows)
+    return frozenset(filter(None, found))
+
+
 def match_keys_of(sheet: Sheet, identity: Identity) -> frozenset[str]:
     """Return the match keys of the rows: everything by which their records may be found."""
     return frozenset().union(*finders_of(sheet, identity).values())
@@ -178,6 +193,23 @@ def match(
         view.by_key, finders, comparison_fields, but={known.remote_id for known in gone}
     )
     return Match(gone[0]) if found is NOTHING and gone else found
+
+
+def namesakes(
+    identity: Identity,
+    by_name: Mapping[str | None, Sequence[ServiceRecord]],
+    values: Mapping[str, Any],
+) -> Match:
+    """Return the records with a row's name that no value tells apart from the row, for review."""
+    row = identity.digests(values)
+    name = row.comparison_fields[NAME]
+    found = [
+        known
+        for known in (by_name.get(name, ()) if name else ())
+        if known.told_apart_by is not None
+        and not {*known.told_apart_by}.intersection(row.told_apart_by)
+    ]
+    return Match(candidates=_ids(found), reason="same_name_only") if found else NOTHING
 
 
 def record_of_entry(
@@ -260,17 +292,16 @@ def records_to_read(
 
 def namesakes_to_read(sheet: Sheet, identity: Identity, view: PlanningView) -> frozenset[str]:
     """Return the ids of records that have the name of a row without match and may differ in `unlisted` fields only."""
-    named: dict[str | None, list[str]] = defaultdict(list)
-    for known in view.shown if identity.unlisted else ():
-        named[known.comparison_fields.get(NAME)].append(known.remote_id)
+    if not identity.unlisted:
+        return frozenset()
     finders = finders_of(sheet, identity)
     return frozenset(
-        each
+        known.remote_id
         for row in sheet.rows
         if not row.values.keys().isdisjoint(identity.unlisted)
         and not _decided_by_ledger(view.entries.get(identity.key(row.values) or ""))
         and match(identity, view, row.values, finders[row.line]) is NOTHING
-        for each in named.get(identity.comparison_digests(row.values).get(NAME) or "", ())
+        for known in view.by_name.get(identity.comparison_digests(row.values)[NAME] or "", ())
     )
 
 

@@ -19,11 +19,13 @@ from bms_flows.onboarding.planning.managers import (
     reject_by_hierarchy,
 )
 from bms_flows.onboarding.planning.matching import (
+    NOTHING,
     Finders,
     PlanningView,
     finders_of,
     match,
     match_keys_of,
+    namesakes,
     record_of_entry,
 )
 from bms_flows.onboarding.planning.plan import (
@@ -39,7 +41,7 @@ from bms_flows.onboarding.reading.sheet import Row, Sheet
 from bms_flows.onboarding.resources.body import body_digest, build, compare
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.evidence import ServiceRecord
-from bms_flows.onboarding.resources.match_rules import Identity, namesakes
+from bms_flows.onboarding.resources.match_rules import Identity, similar_rows
 
 
 def make(
@@ -142,6 +144,8 @@ class _Planner:
         """Decide by the records of the service and by in-flight rows."""
         finders = self.finders[row.line]
         found = match(self.identity, self.view, values, finders)
+        if found is NOTHING:
+            found = namesakes(self.identity, self.view.by_name, values)
         if found.known is not None:
             return self._existing(row, found.known)
         if found.reason is not None:
@@ -202,7 +206,7 @@ class _Planner:
         new = [row for row in rows if row.action is Action.CREATE]
         decided = [row for row in rows if row.action not in {Action.CREATE, Action.REJECTED}]
         named = {key: row.line for row in reversed(decided) for key in self.finders[row.line]}
-        like = namesakes(self.identity, {row.line: row.body for row in (*decided, *new)})
+        like = similar_rows(self.identity, {row.line: row.body for row in (*decided, *new)})
         for row in new:
             for key in self.finders[row.line]:
                 if (first := named.setdefault(key, row.line)) != row.line:

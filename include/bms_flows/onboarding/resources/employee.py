@@ -187,11 +187,22 @@ def nir(values: Mapping[str, Any]) -> str | None:
     return text[:NIR_LENGTH] if len(text) >= NIR_LENGTH else None
 
 
+def employed(values: Mapping[str, Any]) -> str | None:
+    """Return a text unless a record has a departure date: a leaver may return under another number."""
+    return None if values.get("departure_date") else "employed"
+
+
 EMPLOYEE_IDENTITY = Identity(
     resource=EMPLOYEE.name,
     scope="id_entity",
     keys=[MatchRule(EMPLOYEE.key)],
     comparison_fields={"name": compared_name, "start_date": plain("start_date")},
+    told_apart_by={
+        "business_email": work_address,
+        "birth_date": plain("birth_date"),
+        "social_security_number": nir,
+        "departure_date": employed,
+    },
     possible_match_rules=[
         possible(
             "same_number_other_form", EMPLOYEE.key, plain("id_entity"), loose_number, loose=True

@@ -20,7 +20,7 @@ from bms.dates import parse_date
 from bms_flows.onboarding.resources.normal_forms import NAMES
 from bms_flows.runtime.digests import content_digest
 
-_KEYS: Final = "6"
+_KEYS: Final = "7"
 """Version of the match keys; raise it when they change within a release."""
 
 _NAMESAKES: Final = 100
@@ -73,6 +73,7 @@ class Digests(NamedTuple):
     other_digests: tuple[str, ...]
     loose_digests: tuple[str, ...]
     comparison_fields: dict[str, str | None]
+    told_apart_by: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,15 +82,16 @@ class Identity:
 
     `keys` are alternatives, strongest first: the first with all its fields filled is the row's key;
     the others find the row's record as well. `possible_match_rules` find similar records for
-    review and are no keys. `comparison_fields` are compared if both sides have them. `scope` is
-    the field that partitions the lists of the service, if any. `unlisted` are fields of rules that only
-    details have.
+    review and are no keys. `comparison_fields` are compared if both sides have them. `told_apart_by`
+    are values that tell namesakes apart if both have one. `scope` is the field that partitions the
+    lists of the service, if any. `unlisted` are fields of rules that only details have.
     """
 
     resource: str
     scope: str | None
     keys: Sequence[MatchRule]
     comparison_fields: Mapping[str, Extractor]
+    told_apart_by: Mapping[str, Extractor]
     possible_match_rules: Sequence[MatchRule] = ()
     unlisted: Collection[str] = ()
 
@@ -120,7 +122,8 @@ class Identity:
         key, found = self._key(once), self._rules_by_digest(once)
         others = tuple(digest for digest in found if digest != key)
         loose = tuple(digest for digest, finder in found.items() if finder.loose)
-        return Digests(key, others, loose, self._comparison_digests(once))
+        apart = tuple([name for name, each in self.told_apart_by.items() if once.forms(each)])
+        return Digests(key, others, loose, self._comparison_digests(once), apart)
 
     def scope_of(self, values: Mapping[str, Any]) -> Any:
         """Return the scope value of `values`, None if the resource has no scope."""
@@ -161,7 +164,7 @@ class Comparable:
         return self._found[extract]
 
 
-def namesakes(identity: Identity, bodies: Mapping[int, Mapping[str, Any]]) -> dict[int, int]:
+def similar_rows(identity: Identity, bodies: Mapping[int, Mapping[str, Any]]) -> dict[int, int]:
     """Return the lines of rows that have an earlier row's name and differ from it in no key that both have, with its line.
 
     Empty for a resource whose rows are found by a required key.

@@ -7,12 +7,13 @@ new since then, and resolve an ambiguous creation by these new records.
 import zlib
 from array import array
 from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from bms_flows.onboarding.resources.evidence import ServiceRecord
+from bms_flows.onboarding.resources.evidence import NAME, ServiceRecord
 from bms_flows.runtime.list_snapshot import End, ListSnapshot
 
 
@@ -61,13 +62,14 @@ class ServiceLists(msgspec.Struct, frozen=True, kw_only=True):
             found, records={each: merged[each] for each in merged if found.contains(each)}
         )
 
-    def narrowed(self, digests: Collection[str], remote_ids: Collection[str]) -> "ServiceLists":
-        """Return the snapshot with only the records that match `digests` or `remote_ids`, without values."""
+    def narrowed(self, digests: AbstractSet[str], remote_ids: Collection[str]) -> "ServiceLists":
+        """Return the snapshot with only the records that have one of `digests` or `remote_ids`, without values."""
         wanted = {
             known.remote_id: msgspec.structs.replace(known, values={})
             for known in self.records.values()
             if known.remote_id in remote_ids
-            or any(digest in digests for digest in (known.key, *known.other_digests))
+            or not digests.isdisjoint((known.key, *known.other_digests))
+            or known.comparison_fields.get(NAME) in digests
         }
         return msgspec.structs.replace(self, records=wanted)
 

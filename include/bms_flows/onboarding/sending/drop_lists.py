@@ -12,6 +12,7 @@ from bms_flows.onboarding.ledger.store import PostgresLedger
 from bms_flows.onboarding.planning.matching import (
     PlanningView,
     match_keys_of,
+    names_of,
     namesakes_to_read,
     records_to_read,
 )
@@ -79,7 +80,9 @@ class DropLists:
         """Store a snapshot with the records that may match the rows; return its number."""
         identity = self.remote.identity
         narrowed = msgspec.structs.replace(
-            snapshot.narrowed(match_keys_of(self.sheet, identity), remote_ids),
+            snapshot.narrowed(
+                match_keys_of(self.sheet, identity) | names_of(self.sheet, identity), remote_ids
+            ),
             rules=rules_version(self.remote.resource.region),
         )
         return await self.ledger.save_snapshot(self.drop_id, narrowed)
@@ -126,9 +129,13 @@ class DropLists:
         """Return the records; those of rows' namesakes with the digests of fields that only details have."""
         namesakes = namesakes_to_read(self.sheet, self.remote.identity, view)
         details = await self._details(namesakes)
-        more = {i: self.remote.known(each).other_digests for i, each in details.items() if each}
+        more = {i: self.remote.known(each) for i, each in details.items() if each}
         return [
-            msgspec.structs.replace(known, other_digests=(*known.other_digests, *more[i]))
+            msgspec.structs.replace(
+                known,
+                other_digests=(*known.other_digests, *more[i].other_digests),
+                told_apart_by=more[i].told_apart_by,
+            )
             if (i := known.remote_id) in more
             else known
             for known in view.shown
