@@ -60,7 +60,9 @@ def _user() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user may have no name
-        raise typer.BadParameter("this user has no name: give one", param_hint="--name") from None
+        raise typer.BadParameter(
+            "this user has no name: give one with --name", param_hint="--name"
+        ) from None
 
 
 def end_of(text: str, now: datetime, zone: ZoneInfo) -> datetime:
@@ -78,7 +80,7 @@ def end_of(text: str, now: datetime, zone: ZoneInfo) -> datetime:
             end = datetime.fromisoformat(text)
         except ValueError:
             raise ValueError(
-                f"{text} is no time: write 8h, 2d, tomorrow, 17:30 or 2026-11-30T08:00"
+                f"{text} is not a time: write 8h, 2d, tomorrow, 17:30 or 2026-11-30T08:00"
             ) from None
         end = end if end.tzinfo else end.replace(tzinfo=zone)
     if not now < end <= now + LONGEST:

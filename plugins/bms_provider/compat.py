@@ -1,6 +1,6 @@
 """Differences between the supported versions of Airflow; no other module depends on the version.
 
-Airflow 3.2 has no retry policies. There, a task repeats every error up to `retries` times, and onboarding
+Airflow 3.2 has no retry policies. There, a task repeats every error up to `retries` times, and so
 outlasts an outage of minutes instead of hours. No record is created twice: the ledger and
 `AirflowFailException` prevent that in every version.
 """

@@ -82,7 +82,7 @@ def explain_refusal(root: UPath) -> Iterator[None]:
             ) from None
         if in_use:
             raise FileInUse(
-                f"a file in {folder or root} is in use, as by Excel on another computer: close it;"
+                f"a file in {folder or root} is in use, for example by Excel on another computer: close it;"
                 " the next try continues"
             ) from None
         raise DataRootRefused(

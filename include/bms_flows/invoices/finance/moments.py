@@ -47,7 +47,7 @@ def moment(connection: Connection, as_of: date | None, zone: ZoneInfo, dag_run_i
     given = {"ends": ends, "dag_run_id": dag_run_id}
     first, until, previous = connection.execute(_TIMES, given).one()
     if day > today:
-        raise DayNotKnown(f"{day} has not come. Choose {today} or an earlier day.")
+        raise DayNotKnown(f"{day} is in the future. Choose {today} or an earlier day.")
     if first is None:
         raise DayNotKnown("The warehouse has no complete read of invoices. Run invoice_extraction.")
     if until <= first:
