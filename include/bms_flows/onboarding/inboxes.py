@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -22,6 +22,7 @@ from bms_flows.onboarding.inbox import (
     discovery,
     templates,
     unclaimed,
+    uploads,
 )
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import FoundFile
@@ -152,12 +153,12 @@ class Inbox:
         minutes = settings.drop_stable_minutes
         unclaimed.publish(self.folder, skipped, settings.time_zone, minutes)
 
-    def claim(self, seen: FoundFile, run_id: str | None = None, user: str | None = None) -> Drop:
-        """Claim a file, which `user` submitted, for a run; raise `Busy` if another run has it."""
-        drop = claim.claim_file(self.flow.warehouse, self.name, seen, run_id, user)
+    def claim(self, seen: FoundFile, run_id: str | None = None) -> Drop:
+        """Claim a file for a run; raise `Busy` if another run has it."""
+        drop = claim.claim_file(self.flow.warehouse, self.name, seen, run_id)
         if drop.state in claim.ENDED and discovery.find_file(self.folder, seen.path) == seen:
             # A run archives its file before it closes the drop, so this file was dropped later.
-            drop = claim.claim_again(self.flow.warehouse, drop, run_id, user)
+            drop = claim.claim_again(self.flow.warehouse, drop, run_id)
         return drop
 
     def submit(self, upload: Upload) -> Drop:
@@ -167,7 +168,8 @@ class Inbox:
         """
         content, original = upload.contents()
         self.provide()
-        drop = self.claim(discovery.add(self.folder, upload.name, content), user=upload.user)
+        announce = partial(unclaimed.announce, self.flow.warehouse, self.name, user=upload.user)
+        drop = self.claim(uploads.add(self.folder, upload.name, content, announce))
         if original is not None:
             folder = self._folder("archive") / drop.folder
             storage.save_private(folder / f"original-{upload.name}", original)

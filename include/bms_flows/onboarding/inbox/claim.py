@@ -99,15 +99,9 @@ def _stamp(entered_at: datetime) -> str:
 
 
 def claim_file(
-    engine: Engine,
-    resource: str,
-    seen: FoundFile,
-    dag_run_id: str | None = None,
-    user: str | None = None,
+    engine: Engine, resource: str, seen: FoundFile, dag_run_id: str | None = None
 ) -> Drop:
     """Take a file for a run and return its drop; `dag_run_id` None: a run named after the row.
-
-    `user` is the id of the user who submitted the file on the board, if any.
 
     A finished drop is returned unchanged; a drop whose lease has expired is taken over. Raises `Busy`
     while another run holds the drop. For a file that is in the inbox although its drop has ended,
@@ -119,10 +113,7 @@ def claim_file(
         locked = given.on_conflict_do_update(
             index_elements=["resource", "path", "size", "stamp"], set_={"path": given.excluded.path}
         ).returning(*dropped_file.columns)
-        drop = _take(connection, connection.execute(locked).mappings().one(), dag_run_id)
-        if user is not None:
-            _change(connection, drop.id, dropped_file.c.state == "open", submitted_by=user)
-        return drop
+        return _take(connection, connection.execute(locked).mappings().one(), dag_run_id)
 
 
 def entry(resource: str, seen: FoundFile, now: datetime) -> Insert:
@@ -155,16 +146,14 @@ def _take(connection: Connection, row: RowMapping, dag_run_id: str | None) -> Dr
     return _hold(connection, row["id"], wanted, started_at=None)
 
 
-def claim_again(
-    engine: Engine, ended: Drop, dag_run_id: str | None = None, user: str | None = None
-) -> Drop:
+def claim_again(engine: Engine, ended: Drop, dag_run_id: str | None = None) -> Drop:
     """Claim a file that was dropped again with the same name, size and time, as a new drop.
 
     The earlier drop keeps its report. On an object store the etag of equal contents is the same.
     """
     with engine.begin() as connection:
         free(connection, ended.resource, ended.seen)
-    return claim_file(engine, ended.resource, ended.seen, dag_run_id, user)
+    return claim_file(engine, ended.resource, ended.seen, dag_run_id)
 
 
 def free(connection: Connection, resource: str, seen: FoundFile) -> None:
@@ -174,6 +163,15 @@ def free(connection: Connection, resource: str, seen: FoundFile) -> None:
         .where(_is(resource, seen), dropped_file.c.state.in_(ENDED))
         .values(stamp=dropped_file.c.stamp + " of drop " + cast(dropped_file.c.id, Text))
     )
+
+
+def name_submitter(connection: Connection, resource: str, seen: FoundFile, user: str) -> None:
+    """Record in the caller's transaction who submits a file, unless another user's drop is already open."""
+    waits, own = dropped_file.c.state == "waiting", dropped_file.c.submitted_by.is_(None)
+    named = update(dropped_file).where(
+        _is(resource, seen), waits | (own & (dropped_file.c.state == "open"))
+    )
+    connection.execute(named.values(submitted_by=user))
 
 
 def _is(resource: str, seen: FoundFile) -> ColumnElement[bool]:

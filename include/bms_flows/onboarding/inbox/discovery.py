@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import io
-import itertools
 import os
 import re
 import signal
@@ -12,9 +11,8 @@ import unicodedata
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Final, Literal
-from uuid import uuid4
 
 from upath import UPath
 
@@ -160,38 +158,6 @@ def list_files(inbox: UPath) -> dict[str, FoundFile]:
 
 def _readable(name: str) -> str:
     return os.fsencode(name).decode(errors="replace")
-
-
-def add(inbox: UPath, name: str, content: bytes) -> FoundFile:
-    """Write a new file into the inbox; if the name is taken, under a numbered name."""
-    hidden, path = f".{uuid4().hex}", PurePath(name)
-    storage.save_private(inbox / hidden, content)
-    try:
-        for number in itertools.count(1):
-            given = name if number == 1 else f"{path.stem} ({number}){path.suffix}"
-            if _rename(inbox, hidden, given):
-                break
-        found = find_file(inbox, hidden) or find_file(inbox, given)
-    finally:
-        inside(inbox, hidden).unlink(missing_ok=True)
-    if found is None:
-        raise FileNotFoundError
-    return replace(found, path=given)
-
-
-def _rename(inbox: UPath, hidden: str, name: str) -> bool:
-    """Give a hidden file a second name; return whether the name was free."""
-    here = local(inbox)
-    if here is None:
-        if find_file(inbox, name) is not None:
-            return False
-        inbox.fs.mv(inside(inbox, hidden).path, inside(inbox, name).path)
-        return True
-    try:
-        os.link(here / hidden, here / name)  # replaces no file
-    except FileExistsError:
-        return False
-    return True
 
 
 def head(path: UPath) -> bytes:

@@ -95,6 +95,14 @@ def save(
     return found
 
 
+def announce(engine: Engine, resource: str, seen: FoundFile, *, user: str) -> None:
+    """Enter a file that `user` submits before anyone can claim it, so that no kill loses the submitter."""
+    with engine.begin() as connection:
+        claim.free(connection, resource, seen)
+        _enter(connection, resource, seen, "being_written", clock(connection))
+        claim.name_submitter(connection, resource, seen, user)
+
+
 def withdraw_missing(
     engine: Engine, resource: str, list_names: Callable[[], Container[str]]
 ) -> None:

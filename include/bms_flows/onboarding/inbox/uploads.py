@@ -1,17 +1,29 @@
 """Uploaded files before they are dropped: in a folder per upload, for the user who uploaded them."""
 
+import itertools
+import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import PurePath
 from typing import Final
+from uuid import uuid4
 
 import msgspec
 from upath import UPath
 
-from bms_flows.onboarding.inbox.discovery import LONGEST_NAME, OutsideInbox, ignored, inside
+from bms_flows.onboarding.inbox.discovery import (
+    LONGEST_NAME,
+    FoundFile,
+    OutsideInbox,
+    find_file,
+    ignored,
+    inside,
+    local,
+)
 from bms_flows.onboarding.reading.sheet import Limits
 from bms_flows.runtime import storage
 
@@ -124,3 +136,41 @@ def _read(folder: UPath) -> Upload | None:
     except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
         return None
     return Upload(folder, facts.name, facts.user, facts.at)
+
+
+def add(
+    inbox: UPath, name: str, content: bytes, announce: Callable[[FoundFile], None]
+) -> FoundFile:
+    """Write a new file into the inbox; if the name is taken, under a numbered name.
+
+    Calls `announce` before the file has its name, and again when its time or etag is final.
+    """
+    hidden, path = f".{uuid4().hex}", PurePath(name)
+    storage.save_private(inbox / hidden, content)
+    try:
+        if (written := find_file(inbox, hidden)) is None:
+            raise FileNotFoundError
+        for number in itertools.count(1):
+            given = name if number == 1 else f"{path.stem} ({number}){path.suffix}"
+            if find_file(inbox, given) is None:
+                announce(replace(written, path=given))
+                if _rename(inbox, hidden, given):
+                    break
+        found = replace(find_file(inbox, given) or written, path=given)
+    finally:
+        inside(inbox, hidden).unlink(missing_ok=True)
+    announce(found)
+    return found
+
+
+def _rename(inbox: UPath, hidden: str, name: str) -> bool:
+    """Give a hidden file a second name; return whether the name was free."""
+    here = local(inbox)
+    if here is None:
+        inbox.fs.mv(inside(inbox, hidden).path, inside(inbox, name).path)
+        return True
+    try:
+        os.link(here / hidden, here / name)  # replaces no file
+    except FileExistsError:
+        return False
+    return True
