@@ -176,7 +176,7 @@ def _next(
     if drop["state"] == "waiting":
         yield _sentences(WAITING[drop["waits_for"]])
         return
-    if plans and plans[-1]["state"] == "made" and plans[-1]["asked_at"]:
+    if requested := bool(plans and plans[-1]["state"] == "made" and plans[-1]["asked_at"]):
         waited = (asked.now - plans[-1]["asked_at"]).total_seconds() / 3600
         left = asked.settings.approval_hours - waited
         yield (
@@ -190,9 +190,12 @@ def _next(
         due = [each["in_flight_until"] for each in unfinished if each["in_flight_until"]]
         first = f", the first at {_time(min(due), asked)}" if due else ""
         yield (
-            f"Rows that this run, or the next attempt of its task, sends or settles: {len(unfinished)}{first}. "
-            f"If no run is active, trigger {CREATED_BY[drop['resource']].dag_id} with the drop's number."
+            "Rows that this run, or the next attempt of its task, sends or settles:"
+            f" {len(unfinished)}{first}."
         )
+    if unfinished or (drop["state"] == "open" and not requested):
+        flow = CREATED_BY[drop["resource"]].dag_id
+        yield f"If no run is active, trigger {flow} with the drop's number, which finishes the drop."
 
 
 def _time(at: datetime, asked: Inquiry) -> str:

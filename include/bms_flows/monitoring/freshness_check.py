@@ -50,6 +50,7 @@ def check_targets(
             alarms.recover(connection, alarm.subject)
     for subject in drop_alarms.over(connection, open_alarms.values()):
         alarms.recover(connection, subject)
+    drop_alarms.check(connection, open_alarms.keys(), now, links)
     quarantine_alarms.check(connection)
     number_alarms.check(connection, now)
     return found

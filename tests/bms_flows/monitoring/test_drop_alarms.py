@@ -1,5 +1,6 @@
 """Alarms of dropped files."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from bms_flows.monitoring.failed_tasks import FailedTask
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import FoundFile
+from bms_flows.runtime.notice import Links
+from bms_flows.runtime.settings import FlowSettings
 from bms_warehouse.database import clock
 from bms_warehouse.tables import creation, dropped_file
 
@@ -88,6 +91,24 @@ def test_the_unfinished_rows_of_a_failed_run_do_not_replace_its_cause(warehouse:
             [alarm] = alarms.open_alarms(connection)
             shown = "plan" if run == "wrong" else "conclude"
             assert alarm.detail.startswith(f"Task {shown} failed after attempt 1: ")
+
+
+def test_a_drop_on_which_no_run_works_has_an_alarm(
+    warehouse: Engine,
+) -> None:
+    """A user marked its run as successful, or deleted it: Airflow calls nothing back."""
+    held, links = dropped(warehouse, "a.csv"), Links.of(FlowSettings())
+    ended, reported = dropped(warehouse, "b.csv"), dropped(warehouse, "c.csv")
+    with warehouse.begin() as connection:
+        row(connection, held, "ready")
+        end(connection, ended, "applied")
+        now = clock(connection)
+        known = {give_up(connection, reported.dag_run_id)}
+        for hours in (1, 7):
+            drop_alarms.check(connection, known, now + timedelta(hours=hours), links)
+            opened = {each.subject: each.code for each in alarms.open_alarms(connection)}
+            stalled = {f"{FLOW} drop {held.id}": "partial"} if hours == 7 else {}
+            assert opened == dict.fromkeys(known, "failed") | stalled
 
 
 def test_a_run_of_another_flow_with_the_same_id_does_not_refer_to_the_drop(
