@@ -32,6 +32,9 @@ LOG = logging.getLogger(__name__)
 CHUNK = 1_000
 """Details staged at once; the progress is logged at the same interval."""
 
+STAGE_S = 10.0
+"""Seconds after which read details are staged: a run that has lost its session ends soon after."""
+
 MAX_UNAVAILABLE = 10
 """Details that may fail in a run, or one in a hundred; more are an outage, which fails the run."""
 
@@ -70,7 +73,7 @@ class Details:
         waiting: list[DetailItem] = []
         failed: BmsError | None = None
         readable = any(row.detailed for row in known.values())
-        started = time.monotonic()
+        started = staged = time.monotonic()
         async for key, found in read_each(keys, fetch, concurrency):
             self.read += 1
             if isinstance(found, Detail) and found.record.key == key:
@@ -81,9 +84,9 @@ class Details:
                 self._unreadable(key, found)
                 if isinstance(found, BmsError) and not isinstance(found, InvalidRecords):
                     failed = found
-            if len(waiting) >= CHUNK:
+            if len(waiting) >= CHUNK or (waiting and time.monotonic() - staged > STAGE_S):
                 await self.staging.detailed(waiting)
-                waiting = []
+                waiting, staged = [], time.monotonic()
             if self.read % CHUNK == 0 or self.read == len(keys):
                 so_far = (self.diff.resource.name, self.read, len(keys), time.monotonic() - started)
                 LOG.info("%s: %d of %d details; %.1f s", *so_far)

@@ -1,16 +1,23 @@
 """Details: budget, rotation and invalid details."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from bms.errors import Forbidden, ServiceUnavailable
+from bms_flows.mirror import details
 from bms_flows.mirror.resource import RunOptions
+from bms_flows.mirror.rows import DetailItem
+from bms_flows.mirror.staging import Staging
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
+from bms_warehouse import loads
+from bms_warehouse.errors import WarehouseError
 from tests.bms_flows.mirror.environment import NEVER, Mirror
-from tests.support.sql import fetch
+from tests.support.sql import execute, fetch
 
 
 def notes(mirror: Mirror) -> list[Any]:
@@ -47,6 +54,27 @@ def test_the_next_run_with_details_reads_those_that_a_run_without_details_skippe
     assert mirror.rows("bms.contact", "id = 1003")[0]["notes"] == "seen with it"
     mirror.run()
     assert mirror.requests("read_contact") == 0
+
+
+def test_a_run_that_lost_its_session_soon_ends(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror.sandbox.fill(contacts=200)
+    monkeypatch.setattr(details, "STAGE_S", 0)
+    stage = Staging.detailed
+
+    async def stage_and_end_the_session(staging: Staging, items: Sequence[DetailItem]) -> None:
+        await stage(staging, items)
+        await staging.finish()
+        session = loads.driver(staging.connection).info.backend_pid
+        execute(mirror.warehouse, "select pg_terminate_backend(:pid, 5000)", pid=session)
+
+    with (
+        patch.object(Staging, "detailed", stage_and_end_the_session),
+        pytest.raises(WarehouseError),
+    ):
+        mirror.run()
+    assert 0 < mirror.requests("read_contact") < 50
 
 
 def quarantined(mirror: Mirror) -> list[tuple[Any, ...]]:
