@@ -60,12 +60,12 @@ def compare(
             (group for group in groups.values() if entry.remote_id in group),
             max(groups.values(), key=len, default=set()),
         )
-        ids |= loose.get(key, set())
+        ids = (ids | loose.get(key, set())) - {*entry.dismissed}
         if entry.state in EXISTING and entry.remote_id is not None:
             ids.add(entry.remote_id)
         if len(ids) > 1:
             found.append(DuplicateFinding("double", entry.id, key, tuple(sorted(ids))))
-        elif entry.state not in EXISTING:
+        elif ids and entry.state not in EXISTING:
             found.append(DuplicateFinding("surfaced", entry.id, key, tuple(ids)))
     return sorted(found, key=lambda each: each.row)
 

@@ -156,6 +156,17 @@ def test_the_audit_finds_a_duplicate_name_and_ignores_a_shared_mailbox() -> None
     assert again == [DuplicateFinding("double", 1, "k", ("g1", "g3"))]
 
 
+@pytest.mark.parametrize("state", [State.CREATED, State.REJECTED])
+def test_a_record_of_which_a_reviewer_decided_that_it_is_another_person_is_no_duplicate(
+    state: State,
+) -> None:
+    entry = Entry(
+        id=1, key="k", digest="", max_attempts=5, attempt=1, state=state, dismissed=("g1",)
+    )
+    entry = msgspec.structs.replace(entry, remote_id="g2" if state is State.CREATED else None)
+    assert compare({"k": entry}, [shown(), shown("g2")][: 1 + (state is State.CREATED)]) == []
+
+
 def test_the_audit_finds_a_duplicate_under_a_loose_form_of_the_key() -> None:
     """The service stores the number otherwise than it was sent: no record shows the row's key."""
     entry = Entry(
