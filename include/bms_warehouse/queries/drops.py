@@ -82,3 +82,8 @@ def created(connection: Connection, number: int, table: Table) -> list[RowMappin
 def plans(connection: Connection, number: int) -> list[RowMapping]:
     """Return the plans of a drop, latest first: counts, limits exceeded, request, decision."""
     return fetch(connection, SQL["plans"], number=number)
+
+
+def decisions(connection: Connection, number: int) -> list[RowMapping]:
+    """Return the latest decision on each row of a drop that waits for none: what, who, when, the row's record."""
+    return fetch(connection, SQL["decisions"], number=number)

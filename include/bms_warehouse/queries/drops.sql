@@ -15,3 +15,12 @@ select id, state, counts, breaches, made_at, decided_by, decided_at, asked_at, a
 from bms.creation_plan
 where drop_id = :number
 order by made_at desc
+
+-- name: decisions
+select line, what, who, at, record from (
+    select distinct on (c.id) c.line, e.what, e.who, e.at,
+        coalesce(cast(c.remote_number as text), c.remote_id) as record
+    from bms.creation c join bms.creation_event e on e.creation_id = c.id
+    where c.drop_id = :number and c.state <> 'review' and starts_with(e.what, 'decided_')
+    order by c.id, e.id desc
+) as decision order by line

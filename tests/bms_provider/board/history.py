@@ -2,6 +2,8 @@
 
 from sqlalchemy import Engine, text
 
+from tests.support.sql import execute
+
 ENTITIES = 3
 INVOICES_A_DAY = 120
 """Of each entity, on working days."""
@@ -157,3 +159,13 @@ def fill(engine: Engine, *, days: int = 365) -> None:
             connection.execute(text(statement.format(**given)))
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text("analyze"))
+
+
+def give_up(warehouse: Engine, line: int) -> None:
+    """Decide a line as another user."""
+    execute(
+        warehouse,
+        f"""with given_up as (update bms.creation set state = 'given_up' where line = {line} returning id)
+            insert into bms.creation_event (creation_id, at, what, attempt, who)
+            select id, now(), 'decided_give_up', 0, 'paul' from given_up""",
+    )

@@ -4,6 +4,7 @@ If BMS_PICTURES names a folder, pictures of each state are saved there.
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +17,7 @@ from sqlalchemy import Engine, text
 
 from tests import services
 from tests.bms_provider.board.conftest import Visit
+from tests.bms_provider.board.history import give_up
 from tests.bms_provider.board.test_inbox import START, csv
 from tests.support.sql import execute, scalar
 from tests.support.steps import add_step
@@ -242,6 +244,16 @@ def test_lines_are_decided_together_and_the_page_follows(
         {"logical_date": None, "conf": {"drop": 1, "line": "14, 16", "decision": "create"}},
         {"logical_date": None, "conf": {"drop": 1, "line": "15", "decision": "0a"}},
     ]
+    give_up(warehouse, 15)
+    status = page.get_by_role("status").first
+    expect(status).to_have_text(re.compile(r"^Ligne 15 \(Abandonner, paul, .+\)$"))
+    page.get_by_role("checkbox", name="Ligne 16").check()
+    give_up(warehouse, 16)
+    page.get_by_role("button", name="Créer les lignes choisies").click()
+    said = re.compile(r"^Rien n'est envoyé.*Ligne 16 \(Abandonner, paul, .+\)$")
+    expect(status).to_have_text(said)
+    assert len(decided) == 2
+    picture(page, f"drop-3-decided-{label}")
     with page.expect_download() as downloading:
         page.get_by_role("link", name="à corriger.csv").click()
     assert downloading.value.suggested_filename == "à corriger.csv"

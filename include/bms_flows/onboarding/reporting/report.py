@@ -9,7 +9,7 @@ from upath import UPath
 
 from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.planning.matching import finders_of
-from bms_flows.onboarding.reading.sheet import LastLine, Sheet
+from bms_flows.onboarding.reading.sheet import FileFormat, LastLine, Sheet
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
@@ -136,7 +136,7 @@ def write(
     `content` is the original file, `others` has additional files of the resource; hints and the
     states of created.csv are in `language`. A rejected row without own faults has the faults of the file. Idempotent.
     """
-    review = review_file(outcomes, language)
+    review = review_file(outcomes, sheet.form, language)
     files = {"created.csv": created_file(outcomes, language), "needs_review.csv": review}
     rows = {row.line: row for row in sheet.rows}
     rejected = {
@@ -174,7 +174,7 @@ def created_file(outcomes: Sequence[RowOutcome], language: Language) -> bytes:
     )
 
 
-def review_file(outcomes: Sequence[RowOutcome], language: Language) -> bytes:
+def review_file(outcomes: Sequence[RowOutcome], form: FileFormat, language: Language) -> bytes:
     """Return needs_review.csv: rows that wait for a decision, with their candidates."""
     return csv_file(
         REVIEW,
@@ -185,7 +185,9 @@ def review_file(outcomes: Sequence[RowOutcome], language: Language) -> bytes:
                 " | ".join(fault.reason("FR") for fault in each.faults),
                 " | ".join(fault.reason("EN") for fault in each.faults),
                 " | ".join(fault.hint(language) for fault in each.faults),
-                " | ".join(f"{d.field}: {d.ours} ≠ {d.theirs}" for d in each.differences),
+                " | ".join(
+                    f"{form.header(d.field)}: {d.ours} ≠ {d.theirs}" for d in each.differences
+                ),
                 " | ".join(f"{c.guid} {c.id or ''} {c.evidence}".strip() for c in each.candidates),
             )
             for each in outcomes

@@ -169,6 +169,7 @@ def drop_page(page: Page, name: str, drop: RowMapping) -> dict[str, Any]:
         "unread": bool(details) and not any(rows for _, rows in outcomes),
         "plans": plans,
         "waiting": waiting.rows_of_drop(warehouse, drop["id"]),
+        "decisions": drops.decisions(warehouse, drop["id"]),
         "undo": reports_first(drops.created(warehouse, drop["id"], mirror)),
         "progress": drops.progress(warehouse, drop["id"]),
     }

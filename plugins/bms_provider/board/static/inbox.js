@@ -23,10 +23,13 @@ const postJson = (address, content) => post(address, JSON.stringify(content), { 
 
 // Replace the content with the server's current one, but neither a message to the user nor the lines that they choose.
 const choosing = () => document.querySelector("main input:checked");
-const refresh = async () => {
+const current = async () => {
   const answer = await fetch(location.href);
-  if (!answer.ok) return location.reload();
-  const found = new DOMParser().parseFromString(await answer.text(), "text/html");
+  return answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
+};
+const refresh = async () => {
+  const found = await current();
+  if (!found) return location.reload();
   if (choosing()) return;
   const said = document.querySelector(".status")?.textContent ?? "";
   for (const each of found.querySelectorAll(".status")) each.textContent = said;
@@ -68,10 +71,21 @@ const correct = async (headers = {}) => {
   (document.querySelector("[aria-invalid]") ?? document.querySelector("[data-submit] [type=submit]"))?.focus();
 };
 
+// What was decided on lines, and by whom.
+const decisions = (lines) => lines.map((line) => document.querySelector(`[data-decided="${line}"]`)).filter(Boolean)
+  .map(({ cells: [line, what, who] }) => `${line.dataset.name} ${line.innerText} (${what.innerText}, ${who.innerText})`);
 // Trigger the DAG with a decision on lines, as Airflow's own form does; the user needs that right.
 const decide = async (decision, lines) => {
-  const { trigger, drop, working, sent, failed } = page().dataset;
+  const { trigger, drop, working, sent, failed, taken } = page().dataset;
   say(working);
+  // Another user may have decided since the page was shown.
+  const now = await current().catch(() => null);
+  const gone = now ? lines.filter((line) => !now.querySelector(`main input[value="${line}"]`)) : [];
+  if (gone.length) {
+    for (const each of document.querySelectorAll("main :checked")) each.checked = false;
+    await refresh();
+    return say([taken, ...decisions(gone)].join(" "));
+  }
   const conf = { drop: Number(drop), line: lines.join(", "), decision };
   const body = JSON.stringify({ logical_date: null, conf });
   const answer = lines.length
@@ -80,12 +94,18 @@ const decide = async (decision, lines) => {
   say(answer?.ok ? sent : failed);
   if (!answer?.ok) return;
   for (const each of document.querySelectorAll("main :checked")) each.checked = false;
+  sentLines = lines;
   followUntil = Date.now() + 120_000; // until the run has the drop
 };
-let followUntil = 0;
-setInterval(() => {
+let [followUntil, sentLines] = [0, []];
+setInterval(async () => {
   const follows = page()?.dataset.follow !== undefined || Date.now() < followUntil;
-  if (follows && !document.hidden && !choosing()) refresh();
+  if (!follows || document.hidden || choosing()) return;
+  await refresh();
+  const found = decisions(sentLines);
+  if (!found.length) return;
+  sentLines = [];
+  say(found.join(" ")); // another user's, if that was first
 }, 3000);
 
 addEventListener("change", async ({ target }) => {

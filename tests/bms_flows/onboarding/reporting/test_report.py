@@ -10,7 +10,7 @@ from upath import UPath
 
 from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.reading.reader import read
-from bms_flows.onboarding.reading.sheet import Sheet
+from bms_flows.onboarding.reading.sheet import FileFormat, Sheet
 from bms_flows.onboarding.reporting import report
 from bms_flows.onboarding.reporting.report import Candidate, FieldDifference, RowOutcome, counts
 from bms_flows.onboarding.resources.employee import EMPLOYEE
@@ -50,7 +50,7 @@ def test_values_that_come_back_from_excel(tmp_path: Path) -> None:
         "_line;key;state;guid;id;is_standby;evidence", "2;'=001;créée;g-1;7;oui;", ""
     ]  # fmt: skip
     review = (folder / "needs_review.csv").read_text("utf-8-sig")
-    assert "4;003;;;;last_name: Côté ≠ Coté;g-2 8 name, start date" in review
+    assert "4;003;;;;Nom: Côté ≠ Coté;g-2 8 name, start date" in review
     rejected = (folder / "rejected.csv").read_text("cp1252")
     assert rejected.count("\n") == 2
     assert rejected.endswith(";002;Noël;un\n")
@@ -68,7 +68,7 @@ def test_hints_for_a_reviewer_are_in_the_language_of_the_inbox(
     language: Language, hint: str
 ) -> None:
     row = RowOutcome(line=4, state="needs_review", key="003", faults=[Fault("other_data", 4)])
-    content = report.review_file([row], language).decode("utf-8-sig")
+    content = report.review_file([row], FileFormat("csv"), language).decode("utf-8-sig")
     [found] = csv.DictReader(content.splitlines(), delimiter=";")
     assert found["_hint"] == hint
     assert found["_reason_fr"] != found["_reason_en"]
