@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Final, Literal
 
 from bms_flows.onboarding.faults import ReadError
+from bms_flows.onboarding.resources.normal_forms import words
 
 Order = Literal["dmy", "mdy", "ymd"]
 WRITTEN_DATES: Final = {"dmy": "jj/mm/aaaa", "mdy": "mm/jj/aaaa", "ymd": "aaaa-mm-jj"}
@@ -27,6 +28,11 @@ _MIDNIGHT: Final = r"(?:[T ]0?0:00(?::00(?:\.0+)?)?Z?)?"
 _YEAR_FIRST: Final = re.compile(rf"([0-9]{{4}})([-/.])([0-9]{{1,2}})\2([0-9]{{1,2}}){_MIDNIGHT}")
 _YEAR_LAST: Final = re.compile(rf"([0-9]{{1,2}})([-/.])([0-9]{{1,2}})\2([0-9]{{4}}){_MIDNIGHT}")
 _SHORT_YEAR: Final = re.compile(r"[0-9]{1,2}([-/.])[0-9]{1,2}\1[0-9]{2}")
+_MONTH_NAMES: Final = (
+    *("janvier january", "fevrier february", "mars march", "avril april", "mai may", "juin june"),
+    *("juillet july", "aout august", "septembre september", "octobre october"),
+    *("novembre november", "decembre december"),
+)
 _YEARS: Final = range(1900, 2200)
 _MONTHS: Final = 12
 
@@ -37,6 +43,7 @@ _BLANK: Final = " \xa0\u202f\u2009"
 _EURO: Final = re.compile(
     rf"(?P<before>(?:€|EUR)[{_BLANK}]*)?(?P<number>[-+0-9].*?)(?(before)|(?:[{_BLANK}]*(?:€|EUR))?)"
 )
+_SPELLED: Final = re.compile(rf"([0-9]{{1,2}})(?:er)?[{_BLANK}]+([^\W\d_]+)[{_BLANK}]+([0-9]{{4}})")
 _PLAIN: Final = re.compile(r"[0-9]+")
 _SPACED: Final = re.compile(rf"[1-9][0-9]{{0,2}}(?:[{_BLANK}][0-9]{{3}})+(?:[.,][0-9]+)?")
 _BOTH: Final = re.compile(r"[1-9][0-9]{0,2}(?:(?:,[0-9]{3})+\.|(?:\.[0-9]{3})+,)[0-9]+")
@@ -86,7 +93,7 @@ def year_last(cell: str) -> bool:
 
 
 def parse_date(cell: str, order: Order) -> date:
-    """Return the date, written in `order` or with the year first; raise `ReadError`."""
+    """Return the date, written in `order`, with the year first or with the month's name; raise `ReadError`."""
     day = None
     if found := _YEAR_FIRST.fullmatch(cell):
         day = _day(found[1], found[3], found[4])
@@ -97,6 +104,10 @@ def parse_date(cell: str, order: Order) -> date:
             raise ReadError("not_the_declared_date", declared=WRITTEN_DATES[order])
         first, month = (found[1], found[3]) if order == "dmy" else (found[3], found[1])
         day = _day(found[4], month, first)
+    elif found := _SPELLED.fullmatch(cell):
+        name = " ".join(words(found[2]))
+        numbers = (n for n, names in enumerate(_MONTH_NAMES, 1) if name in names.split())
+        day = _day(found[3], next(numbers, 0), found[1])
     if day is None:
         raise ReadError("bad_date")
     return day
@@ -120,7 +131,7 @@ def _proven_order(cell: str) -> Order | None:
     return None
 
 
-def _day(year: str, month: str, day: str) -> date | None:
+def _day(year: str, month: str | int, day: str) -> date | None:
     try:
         found = date(int(year), int(month), int(day))
     except ValueError:

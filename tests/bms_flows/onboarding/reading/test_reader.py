@@ -178,7 +178,8 @@ def test_booleans(cell: str, expected: object) -> None:
         ("2026/12/31", "2026-12-31"), ("12/31/2026", "contradicting_dates"), ("31/12/26", "two_digit_year"),
         ("31/02/2026", "bad_date"), ("2026-02-30", "bad_date"), ("31-12/2026", "bad_date"),
         ("46387", "bad_date"), ("demain", "bad_date"), ("01/01/0026", "bad_date"),
-        ("31/12/2026 14:30", "bad_date"),
+        ("31/12/2026 14:30", "bad_date"), ("3 mars 2026", "2026-03-03"),
+        ("1er Août 2026", "2026-08-01"), ("31 fevrier 2026", "bad_date"), ("3 brumaire 2026", "bad_date"),
     ],
 )  # fmt: skip
 def test_dates(cell: str, expected: str) -> None:
