@@ -1,8 +1,8 @@
 """Profile of a mirror run: one query compares the staged rows with the mirror."""
 
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Connection
+from sqlalchemy import Column, Connection, Text
 
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.runtime.checks import NEW_EMPTY
@@ -30,7 +30,7 @@ def mirror_profile(
 
     Fields fill over time, so the rows of the first run are another state than later new rows.
     """
-    columns = [each.name for each in resource.read.values() if each.nullable]
+    values = {each.name: _value(each) for each in resource.read.values() if each.nullable}
     only_read = {*resource.only_read}
     conditions = {"new": UNKNOWN, "new read": f"{UNKNOWN} and a._detailed"}
     undone = drops.UNDONE.format(resource=resource.name)
@@ -38,10 +38,11 @@ def mirror_profile(
     conditions["deleted"] = f"{KNOWN} and a.deleted and not b.deleted and not {by_mistake}"
     for name in resource.flags:
         conditions[f"{name}.flag"] = f'{KNOWN} and a."{name}" <> b."{name}"'
-    for name in columns:
-        conditions[f"{name}.lost"] = f'a."{name}" is null and b."{name}" is not null'
+    for name, value in values.items():
+        empty, filled = f"{value.format('a')} is null", f"{value.format('b')} is not null"
+        conditions[f"{name}.lost"] = f"{empty} and {filled}"
         read = " and a._detailed" if name in only_read else ""
-        conditions[f"{name}.empty"] = f'{UNKNOWN}{read} and a."{name}" is null'
+        conditions[f"{name}.empty"] = f"{UNKNOWN}{read} and {empty}"
     found = changes.staged(connection, resource.table, conditions)
     profile = Profile()
     profile.add("invalid", quarantined, rows_read)
@@ -49,14 +50,20 @@ def mirror_profile(
     profile.add("deleted", found["deleted"], current)
     for name in resource.flags:
         profile.add(f"{name}.flag", found[f"{name}.flag"], current)
-    lost = [name for name in columns if found[f"{name}.lost"]]
-    filled = changes.filled(connection, resource.table, lost) if lost else {}
-    for name in columns:
+    lost = {name: value for name, value in values.items() if found[f"{name}.lost"]}
+    of = changes.filled(connection, resource.table, lost) if lost else {}
+    for name in values:
         new = found["new read" if name in only_read else "new"]
         profile.add(f"{name}.{RECENT if current else OLD}", found[f"{name}.empty"], new)
-        if name in filled:
-            profile.add(f"{name}.lost", found[f"{name}.lost"], filled[name])
+        if name in of:
+            profile.add(f"{name}.lost", found[f"{name}.lost"], of[name])
     unknown = changes.unknown_staged(connection, resource.table)
     profile.unknown = {name: Share(rows, current) for name, rows in unknown.items()}
     profile.volatile = volatile
     return profile
+
+
+def _value(column: Column[Any]) -> str:
+    """Return a column's value in SQL, with {} for the table: an empty text is no value, as null."""
+    field = f'{{}}."{column.name}"'
+    return f"nullif({field}, '')" if isinstance(column.type, Text) else field

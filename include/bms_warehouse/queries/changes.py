@@ -1,7 +1,7 @@
 """Counts of changed rows, for the profile of a load."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
@@ -71,11 +71,11 @@ def staged(connection: Connection, table: Table, conditions: Mapping[str, str]) 
     return dict(zip(conditions, counts, strict=True))
 
 
-def filled(connection: Connection, table: Table, names: Sequence[str]) -> dict[str, int]:
-    """Return per column of `names` the rows of `table` with a value."""
-    conditions = {name: f'"{name}" is not null' for name in names}
+def filled(connection: Connection, table: Table, values: Mapping[str, str]) -> dict[str, int]:
+    """Return per name of `values`, in SQL with {} for the table, the rows of `table` with a value."""
+    conditions = {name: f"{value.format(table)} is not null" for name, value in values.items()}
     [counts] = _rows(connection, f"select {_counts(conditions)} from {table}", {})  # noqa: S608 - our own names
-    return dict(zip(names, counts, strict=True))
+    return dict(zip(values, counts, strict=True))
 
 
 _BY_LOAD = "b._superseded_at = %(observed_at)s and a._step_run_id = %(step_run_id)s"
