@@ -27,6 +27,8 @@ PRIOR_ROWS: Final = 200
 """Rows that the declared usual share of a change counts as."""
 STATE_ROWS: Final = 20
 """Minimum rows of earlier loads that define a usual state; an accepted load counts as this many."""
+LOAD_ROWS: Final = 100
+"""Maximum rows that a load counts as in a usual state: an import tells little about later rows."""
 UNSEEN: Final = 0.001
 """Rows added to those with a property: a property that no earlier row had is rare, not impossible."""
 FACTOR: Final = 0.5
@@ -209,8 +211,8 @@ def usual_share(name: str, measure: Measure, earlier: Sequence[StoredProfile]) -
     values is also usual as far as the field's new rows have none since an acceptance.
     """
     if measure.kind == "state":
-        seen = _state(name, earlier)
-        return _share(seen) if seen.of >= STATE_ROWS else measure.usual
+        found, of = _state(name, earlier)
+        return _share(found, of) if of >= STATE_ROWS else measure.usual
     seen = Share()
     for each in earlier:
         if name not in each.accepted:
@@ -219,23 +221,26 @@ def usual_share(name: str, measure: Measure, earlier: Sequence[StoredProfile]) -
     if name.endswith((".lost", ".mistyped")):
         state = f"{name.rpartition('.')[0]}.{NEW_EMPTY[0]}"
         if any(_acceptance(state, each) for each in earlier):
-            seen = _state(state, earlier)
-            usual = max(usual, _share(seen))
+            usual = max(usual, _share(*_state(state, earlier)))
     return min(usual, 1.0)
 
 
-def _share(seen: Share) -> float:
-    return min((seen.found + UNSEEN) / seen.of, 1.0)
+def _share(found: float, of: float) -> float:
+    return min((found + UNSEEN) / of, 1.0)
 
 
-def _state(name: str, earlier: Sequence[StoredProfile]) -> Share:
-    """Return the share of new rows with a property, since the last acceptance of the property."""
-    seen = Share()
+def _state(name: str, earlier: Sequence[StoredProfile]) -> tuple[float, float]:
+    """Return the new rows with a property, and all new rows, since the last acceptance of the property."""
+    found = of = 0.0
     for each in earlier:
-        if accepted := _acceptance(name, each):
-            return seen + Share(round(STATE_ROWS * accepted.found / accepted.of), STATE_ROWS)
-        seen += each.shares.get(name, Share())
-    return seen
+        accepted = _acceptance(name, each)
+        share = accepted or each.shares.get(name, Share())
+        rows = STATE_ROWS if accepted else min(share.of, LOAD_ROWS)
+        found += rows * share.found / max(share.of, 1)
+        of += rows
+        if accepted:
+            break
+    return found, of
 
 
 def _acceptance(name: str, profile: StoredProfile) -> Share | None:

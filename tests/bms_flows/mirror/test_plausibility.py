@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from bms_flows.mirror.resource import RunOptions
-from bms_flows.runtime.checks import LoadHeld
+from bms_flows.runtime.checks import LoadHeld, judge
+from bms_flows.runtime.profile import Profile, Share, StoredProfile
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.environment import Mirror
 from tests.support.sql import fetch
@@ -38,6 +39,16 @@ def test_a_field_that_loses_its_values_holds_the_run(mirror: Mirror, form: str) 
     assert mirror.run(asked=ACCEPTED)["changed"] > 100
     assert {*emails(mirror)} <= {None, ""}
     assert mirror.run(asked=LIST_ONLY)["changed"] == 0
+
+
+@pytest.mark.parametrize(("usual", "held"), [(4, 0), (0, 1)])
+def test_an_import_does_not_define_what_is_usual_of_later_rows(usual: int, held: int) -> None:
+    """The nightly contacts have no company; an import of 2,000, all with one, was no reason to hold them."""
+    name = "imported_company_name.empty_today"
+    loads = [Share(0, 2_000), *[Share(usual, 5)] * 14]
+    today = Profile()
+    today.add(name, 5, 5)
+    assert len(judge(today, [StoredProfile({name: each}) for each in loads])) == held
 
 
 def test_dates_in_another_format_hold_the_run(sandbox: Sandbox, mirror: Mirror) -> None:
