@@ -5,12 +5,16 @@ from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bms.field_values import without_noise
 
 Values: TypeAlias = Sequence[Any] | pa.Array
 
 ZERO: Final = Decimal(0)
+DIGITS, DECIMALS = 18, 2
+"""Digits of an amount that needs no more, and decimals: products and ratios of two still fit."""
+MOST_DIGITS: Final = 38
 MISFITS: Final = (ValueError, OverflowError, pa.ArrowException)
 """Errors of values that an array cannot hold exactly; their text may quote the value."""
 
@@ -40,3 +44,29 @@ def misfits(values: Values, convert: Callable[[Values], pa.Array]) -> Iterator[i
             convert([value])
         except MISFITS:
             yield position
+
+
+def narrowed(values: pa.ChunkedArray, decimals: int | None = None) -> pa.ChunkedArray:
+    """Return decimals with as few digits as they need, at least 18, and at least two decimals.
+
+    `decimals` is the most decimals to keep; by default all that are needed.
+    """
+    needed = values.type.scale
+    if decimals is None:
+        while needed > DECIMALS and _ends_in_zeros(values, needed):
+            needed -= 1
+    scale = max(needed, DECIMALS) if decimals is None else min(needed, decimals)
+    values = pc.round(values, scale) if scale < values.type.scale else values
+    limits = [abs(each.as_py() or 0) for each in pc.min_max(values).values()]
+    digits = max(Decimal(each).adjusted() for each in limits) + 1 + scale
+    return values.cast(pa.decimal128(min(max(digits, DIGITS), MOST_DIGITS), scale))
+
+
+def _ends_in_zeros(values: pa.ChunkedArray, decimals: int) -> bool:
+    shorter = pc.round(values, decimals - 1)
+    return bool(pc.all(pc.equal(shorter, values), min_count=0).as_py())
+
+
+def as_floats(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return decimals as the nearest floats; Arrow's own cast gives 0.41000000000000003 for 0.41."""
+    return values.cast(pa.string()).cast(pa.float64())

@@ -27,9 +27,9 @@ from typing import Any, Final, Literal, get_args
 import pandas as pd
 import pyarrow as pa
 
-from bms.arrays import MISFITS, exact_array, misfits
+from bms.arrays import MISFITS, as_floats, exact_array, misfits, narrowed
 from bms.field_values import AMOUNT_DECIMALS, JSON
-from bms.frames import AmountDtype, Frame, narrowed
+from bms.frames import AmountDtype, Frame
 from bms.records import Record, described
 from bms.records.declaration import Kind
 from bms.typed_rows import EXTRA, kinds
@@ -93,7 +93,7 @@ def dataframe(
     for position, (name, type_) in enumerate(types.items()):
         column = table.column(position)
         if type_ == ARROW["amount"]:
-            column = column.cast(pa.float64()) if amounts == "float" else narrowed(column)
+            column = as_floats(column) if amounts == "float" else narrowed(column)
         elif type_ == ARROW["day"] and dates == "datetime64":
             column = column.cast(pa.timestamp("us"))
         table = table.set_column(position, name, column)

@@ -21,32 +21,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bms.arrays import MOST_DIGITS, as_floats, narrowed
 from bms.field_values import AMOUNT_DECIMALS
-
-DIGITS, DECIMALS = 18, 2
-"""Digits of an amount that needs no more, and decimals: products and ratios of two still fit."""
-MOST_DIGITS: Final = 38
-
-
-def narrowed(values: pa.ChunkedArray, decimals: int | None = None) -> pa.ChunkedArray:
-    """Return decimals with as few digits as they need, at least 18, and at least two decimals.
-
-    `decimals` is the most decimals to keep; by default all that are needed.
-    """
-    needed = values.type.scale
-    if decimals is None:
-        while needed > DECIMALS and _ends_in_zeros(values, needed):
-            needed -= 1
-    scale = max(needed, DECIMALS) if decimals is None else min(needed, decimals)
-    values = pc.round(values, scale) if scale < values.type.scale else values
-    limits = [abs(each.as_py() or 0) for each in pc.min_max(values).values()]
-    digits = max(Decimal(each).adjusted() for each in limits) + 1 + scale
-    return values.cast(pa.decimal128(min(max(digits, DIGITS), MOST_DIGITS), scale))
-
-
-def _ends_in_zeros(values: pa.ChunkedArray, decimals: int) -> bool:
-    shorter = pc.round(values, decimals - 1)
-    return bool(pc.all(pc.equal(shorter, values), min_count=0).as_py())
 
 
 def is_amount(dtype: Any) -> bool:
@@ -91,6 +67,19 @@ class AmountArray(_Array):  # type: ignore[misc]  # see above
         amount = pa_type is not None and pa.types.is_decimal(pa_type)
         return super()._box_pa_scalar(_exact(value) if amount else value, pa_type)
 
+    def _cmp_method(self, other: Any, op: Callable[[Any, Any], Any]) -> Any:
+        amounts = is_amount(self.dtype)
+        values = _Array(as_floats(self._pa_array)) if amounts and _kind(other) == "f" else self
+        compare = _Array._cmp_method  # noqa: SLF001 - a hook of pandas for subclasses
+        return compare(values, _exact(other) if amounts else other, op)
+
+    def isin(self, values: Any) -> Any:
+        """Return whether each value is one of `values`, exactly."""
+        if not is_amount(self.dtype):
+            return super().isin(values)
+        exact = {None if pd.isna(each) else _exact(each) for each in values}
+        return np.array([each in exact for each in self._pa_array.to_pylist()], bool)
+
     def _arith_method(self, other: Any, op: Callable[[Any, Any], Any]) -> Any:
         if not is_amount(self.dtype):
             return super()._arith_method(other, op)
@@ -99,7 +88,7 @@ class AmountArray(_Array):  # type: ignore[misc]  # see above
             other = _without_zeros(other)
         elif op.__name__ in ("rtruediv", "rfloordiv"):
             values = _without_zeros(self)
-        calculate = _Array._arith_method  # noqa: SLF001 - a hook of pandas for subclasses
+        calculate = _Array._arith_method  # noqa: SLF001 - as above
         try:
             result = calculate(values, other, op)
         except pa.ArrowInvalid:
@@ -283,14 +272,15 @@ def _narrow(values: Any, decimals: int | None = None) -> Any:
 
 def _exact(value: Any) -> Any:
     """Return a number as a decimal, a flag as 0 or 1, and anything else unchanged."""
-    if isinstance(value, Real) and not math.isnan(value):
+    if isinstance(value, Real) and math.isfinite(value):
         return Decimal(int(value)) if isinstance(value, Integral) else Decimal(str(value))
-    kind = getattr(getattr(value, "dtype", None), "kind", "")
-    return (
-        value.astype("int64" if isinstance(value, np.ndarray) else "Int64")
-        if kind == "b"
-        else value
-    )
+    if _kind(value) == "b":
+        return value.astype("int64" if isinstance(value, np.ndarray) else "Int64")
+    return value
+
+
+def _kind(values: Any) -> str:
+    return getattr(getattr(values, "dtype", None), "kind", "")
 
 
 def _without_zeros(divisor: Any) -> Any:

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import sqlalchemy
 
-from bms import dataframes
+from bms import dataframes, frames
+from bms.arrays import as_floats
 from bms.decoding import RecordReader
 from bms.endpoints import BY_NAME, BY_OPERATION
 from bms.typed_rows import typed_rows
@@ -183,6 +185,18 @@ def test_an_amount_is_multiplied_exactly() -> None:
         exact = [each * Decimal(str(factor)) for each in amounts]
         assert [*(amounts * factor)] == [*(factor * amounts)] == exact
     assert [*amounts.cumsum()][-1] == amounts.sum() == sum(amounts)
+
+
+@pytest.mark.parametrize("scale", [2, 6])
+def test_an_amount_equals_the_float_with_its_digits(scale: int) -> None:
+    exact = pa.array([Decimal(cents).scaleb(-2) for cents in range(3000)], pa.decimal128(18, scale))
+    amounts: Any = frames.Column(pd.array(exact.to_pylist(), dtype=frames.AmountDtype(exact.type)))
+    floats = [cents / 100 for cents in range(3000)]
+    assert as_floats(exact).to_pylist() == floats
+    for each in (pd.Series(floats), pd.Series(floats, dtype="Float64"), np.array(floats)):
+        assert [*(amounts == each)] == [True] * 3000
+    assert [*amounts[amounts == 0.41]] == [*amounts[amounts.isin([0.41, -1])]] == [Decimal("0.41")]
+    assert len(amounts[amounts.between(0.07, 0.41)]) == 35
 
 
 def test_a_product_that_no_decimal_holds_says_what_to_do() -> None:
