@@ -19,7 +19,7 @@ from bms.created import read_created_employee, read_created_id
 from bms.decoding import RecordReader
 from bms.endpoints import BY_NAME, BY_OPERATION, ENDPOINTS, Endpoint, InvoiceLanguage
 from bms.errors import AmbiguousWrite, BmsError, NotFound
-from bms.operations import list_query, path_values, with_operations
+from bms.operations import list_query, path_values, typed, with_operations
 from bms.responses import Access, FindRows, Page
 from bms.sender import Decode, Query, Sender
 from bms.settings import ClientSettings
@@ -178,7 +178,7 @@ class Client(Operations):
         For lists that are read again and again. `given` are the other arguments of the operation.
         """
         endpoint = BY_NAME[operation]
-        arguments = {each.name: given.get(each.name) for each in endpoint.params}
+        arguments = typed(endpoint, {each.name: given.get(each.name) for each in endpoint.params})
         arguments |= {"page_number": number, "page_size": size}
         read = partial(self._readers[operation].page, number=number, size=size, find=find)
         return await self._list(endpoint, arguments, read)

@@ -1,13 +1,14 @@
 """Methods of the clients, from the table of operations: signatures, documentation and queries."""
 
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from http import HTTPStatus
 from inspect import Parameter, Signature
 from typing import Any, Final, Literal, Protocol, TypeVar, get_args, get_origin
 from uuid import UUID
 
 from bms import endpoints, field_values
+from bms.arguments import BadArgument, Positive, argument
 from bms.endpoints import ENDPOINTS, Endpoint, Param
 from bms.errors import NotFound
 
@@ -55,49 +56,50 @@ def with_operations(cls: type[C]) -> type[C]:
     return cls
 
 
+def typed(endpoint: Endpoint, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments in the types of the operation; raise `BadArgument`."""
+    own = {each.name: each.type for each in endpoint.params if each.type is not UUID}
+    types = {"page_number": Positive, "page_size": Positive | None, **own}
+    body = arguments.get("body")
+    if endpoint.kind == "create" and not (isinstance(body, Mapping) and body):
+        raise BadArgument("body takes a dictionary with at least one field")
+    return {
+        name: argument(name, value, types[name]) if name in types else value
+        for name, value in arguments.items()
+    }
+
+
 def list_query(
     endpoint: Endpoint, arguments: Mapping[str, Any], *, end_inclusive: bool
 ) -> dict[str, Any]:
-    """Return the query of a request; raise `TypeError` or `ValueError` for an unusable argument.
+    """Return the query of a request; raise `ValueError` for a reversed range.
 
     If the service excludes the end of a range, the query names the next day.
     """
-    found = dict(arguments)
-    for each in endpoint.params:
-        if each.choices and found[each.name] not in (None, *each.choices):
-            raise ValueError(
-                f"{each.name} takes {', '.join(each.choices)}, not {found[each.name]!r}"
-            )
-    days = {each.name: found[each.name] for each in endpoint.params if each.type is date}
-    for name, day in days.items():
-        if isinstance(day, datetime):  # a subclass of date; its day depends on the time zone
-            raise TypeError(f"{name} takes a date, not a date-time")
+    days = {each.name: arguments[each.name] for each in endpoint.params if each.type is date}
     if endpoint.has_range:
         first, last = days["start_date"], days["end_date"]
         if last < first:  # the service would return an empty list
             raise ValueError("the last day is before the first day: swap them")
         days["end_date"] = last if end_inclusive else last + timedelta(days=1)
-    return found | {name: day.isoformat() for name, day in days.items()}
+    return {**arguments, **{name: day.isoformat() for name, day in days.items()}}
 
 
 def path_values(endpoint: Endpoint, arguments: Mapping[str, Any]) -> dict[str, str | int]:
     """Return the values of the path; raise `NotFound` without a request for a text that is no UUID."""
     for each in endpoint.params:
         # Any other text could address another path.
-        if each.type is UUID and not field_values.UUID.fullmatch(arguments[each.name]):
+        if each.type is UUID and not field_values.UUID.fullmatch(str(arguments[each.name])):
             text = f"{each.name} is no UUID; nothing was sent"
             raise NotFound(endpoint, text, status=HTTPStatus.NOT_FOUND)
-    return {
-        each.name: int(arguments[each.name]) if each.type is int else arguments[each.name]
-        for each in endpoint.params
-    }
+    return {each.name: str(arguments[each.name]) for each in endpoint.params}
 
 
 def _method(name: str, endpoint: Endpoint, call: Call, signature: Signature, text: str) -> Any:
     def method(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        arguments = dict(bound.arguments)
+        arguments = typed(endpoint, bound.arguments)
         return call(arguments.pop("self"), endpoint, arguments)
 
     method.__name__ = name
@@ -117,7 +119,7 @@ def _text(endpoint: Endpoint, result: str, *, blocking: bool) -> str:
     one = "Create one" if endpoint.kind == "create" else "Return one"
     notes = [endpoint.note] * bool(endpoint.note) + [_PAGING] * endpoint.paged
     if blocking and any(each.type is date for each in endpoint.params):
-        notes.append("Days may be text such as Airflow's `ds`.")
+        notes.append("Days may be text such as Airflow's `ds`, which is the day in UTC.")
     return "\n\n".join([f"{what or f'{one} {noun}'} ({endpoint}).", *notes])
 
 

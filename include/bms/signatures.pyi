@@ -98,7 +98,7 @@ class SyncOperations:
 
         Both days are included. The interface does not show which date the range filters. Raises `RangeRefused` if the service may accept a shorter range.
 
-        Days may be text such as Airflow's `ds`."""
+        Days may be text such as Airflow's `ds`, which is the day in UTC."""
     def list_contacts(
         self,
         *,

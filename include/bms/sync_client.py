@@ -4,7 +4,6 @@ import asyncio
 import threading
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
-from datetime import date
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
@@ -80,9 +79,7 @@ class SyncClient(SyncOperations):
         return self._call(partial(self._client.get, path, query, check=check))
 
     def _request_pages(self, endpoint: Endpoint, arguments: dict[str, Any]) -> Iterator[Rows[Any]]:
-        """Yield the pages of a list; a list without pages is one. Days may be text."""
-        days = [each.name for each in endpoint.params if each.type is date]
-        arguments |= {name: _day(arguments[name]) for name in days if name in arguments}
+        """Yield the pages of a list; a list without pages is one."""
         read = partial(getattr(self._client, endpoint.name), **arguments)
         if not endpoint.paged:
             yield self._all_rows(read)
@@ -140,10 +137,6 @@ class SyncClient(SyncOperations):
             self._opened = asyncio.ensure_future(self._client.__aenter__())
         await asyncio.shield(self._opened)
         return await call(*args, **kwargs)
-
-
-def _day(day: date | str) -> date:
-    return date.fromisoformat(day) if isinstance(day, str) else day
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:

@@ -263,7 +263,7 @@ async def test_refusals_are_typed_and_sent_once(client: Client, sandbox: Sandbox
     with pytest.raises(NotFound):
         await client.read_contact(999_999_999)
     with pytest.raises(Refused):
-        await client.create_contact({})
+        await client.create_contact({"city": "Lyon"})
     requested = sandbox.truth()["requests"]
     assert [sum(requested[o].values()) for o in ("list_client_invoices", "read_contact")] == [1, 1]
     assert sum(requested["create_contact"].values()) == 1

@@ -99,7 +99,7 @@ def test_a_reversed_range_is_refused(client: SyncClient) -> None:
 
 def test_a_date_time_is_refused_where_a_date_is_expected(client: SyncClient) -> None:
     moment = datetime(2026, 3, 1, 23, tzinfo=UTC)
-    with pytest.raises(TypeError, match="start_date takes a date, not a date-time"):
+    with pytest.raises(ValueError, match="start_date takes a date without a time"):
         client.list_client_invoices(id_entity=1, start_date=moment, end_date=date(2026, 3, 2))
 
 

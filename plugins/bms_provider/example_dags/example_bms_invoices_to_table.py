@@ -55,8 +55,8 @@ def example_bms_invoices_to_table() -> None:
     invoices = BmsListClientInvoicesOperator(
         task_id="list_invoices",
         id_entity="{{ params.id_entity }}",
-        first_day="{{ data_interval_start | ds }}",
-        last_day="{{ data_interval_end | ds }}",
+        first_day="{{ data_interval_start.in_tz('Europe/Paris') | ds }}",
+        last_day="{{ data_interval_end.in_tz('Europe/Paris') | ds }}",
     )
     load(invoices.output)
 

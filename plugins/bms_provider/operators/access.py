@@ -30,8 +30,9 @@ class BmsCheckAccessOperator(BmsOperator):
 
     endpoint: ClassVar[Endpoint] = BY_NAME["request_token"]
 
-    def __init__(self, *, requires: Sequence[str] = (), **kwargs: Any) -> None:
+    def __init__(self, *, requires: str | Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        requires = [requires] if isinstance(requires, str) else requires
         if unknown := [name for name in requires if name not in BY_NAME]:
             raise ValueError(
                 f"requires: the service has no operation {', '.join(unknown)}; "

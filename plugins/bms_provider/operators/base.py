@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow.sdk import BaseAsyncOperator
 
+from bms.arguments import argument
 from bms_provider import compat, files, flow_context, lineage, policy
 from bms_provider.hooks.bms import BmsHook
 from bms_provider.operators import export
-from bms_provider.operators.arguments import argument
 from bms_provider.operators.links import BmsBoardLink, BmsFileLink
 from bms_provider.operators.selection import MAX_XCOM_BYTES, Selection, check
 
@@ -273,8 +273,8 @@ class BmsPagesOperator(BmsListOperator):
         """Yield all pages in order."""
         from bms.paging import all_pages  # noqa: PLC0415 - with the task, not at import
 
-        size = argument("page_size", self.page_size, int | None)
-        page = partial(getattr(client, self.endpoint.name), page_size=size, **self.arguments())
+        read = getattr(client, self.endpoint.name)
+        page = partial(read, page_size=self.page_size, **self.arguments())
         return all_pages(lambda number: page(page_number=number))
 
 

@@ -18,6 +18,7 @@ from airflow.sdk.exceptions import (
     AirflowTaskTimeout,
 )
 
+from bms.arguments import BadArgument
 from bms_provider import files, lineage
 from bms_provider.hooks.connection import BadConnection
 from bms_provider.operators import export
@@ -218,6 +219,8 @@ def failure_text(error: BaseException) -> str:
     from bms.errors import BmsError, InvalidTlsFile  # noqa: PLC0415 - with the client, not at import
 
     kind = type(error).__name__
-    if isinstance(error, BmsError | BadConnection | InvalidTlsFile | BadBody | files.BadPath):
+    if isinstance(
+        error, BmsError | BadConnection | InvalidTlsFile | BadArgument | BadBody | files.BadPath
+    ):
         return f"{kind}: {error}"
     return f"{kind} during the creation: look for the record in the service before you run it again"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from bms.arguments import BadArgument
 from bms.errors import NotFound
-from bms_provider.operators.arguments import BadArgument
 from bms_provider.operators.contacts import (
     BmsListContactsOperator,
     BmsReadContactOperator,

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from bms_provider.operators.arguments import BadArgument
+from bms.arguments import BadArgument
 from bms_provider.operators.employees import (
     BmsListEmployeesOperator,
     BmsReadEmployeeOperator,

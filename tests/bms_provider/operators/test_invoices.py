@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bms_provider.operators.arguments import BadArgument
+from bms.arguments import BadArgument
 from bms_provider.operators.invoices import BmsListClientInvoicesOperator
 from bms_sandbox.serve import Sandbox
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bms.arguments import argument
 from bms_flows import extra
 from bms_provider import flow_context
-from bms_provider.operators.arguments import argument
 from bms_provider.operators.base import BmsOperator
 
 if TYPE_CHECKING:

@@ -1,33 +1,37 @@
-"""Arguments of operators: a template renders text, and the client takes other types."""
+"""Arguments of operations: Airflow's templates and pandas have other types than a request."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from datetime import date
 from numbers import Number
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 from uuid import UUID
 
 import msgspec
 
-WORDS = {
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+
+WORDS: dict[Any, str] = {
     int: "a whole number",
+    Positive: "a whole number from 1",
     bool: "true or false",
     str: "text",
-    date: "a date without a time, for example 2026-11-21 or {{ data_interval_start | ds }}",
+    date: "a date without a time, for example 2026-11-21 or"
+    " {{ data_interval_start.in_tz('Europe/Paris') | ds }}",
     UUID: "a UUID",
     type(None): "nothing",
 }
 
 
 class BadArgument(ValueError):
-    """An operator's argument has another type; the text names the argument and the accepted values."""
+    """An argument has another type; the text names the argument and the accepted values."""
 
     retriable = False
 
 
 def argument(name: str, value: object, type_: Any) -> Any:
-    """Return an argument as the type that the client takes; raise `BadArgument`.
+    """Return an argument as the type that a request takes; raise `BadArgument`.
 
     Empty text, and the text ``None`` that a template renders, count as None. Numbers and dates of
     other libraries, such as pendulum and numpy, count as their texts.

@@ -6,9 +6,12 @@ import numpy as np
 import pendulum
 import pytest
 
-from bms_provider.operators.arguments import BadArgument, argument
+from bms.arguments import BadArgument, argument
 
-DAY = "a date without a time, for example 2026-11-21 or {{ data_interval_start | ds }}"
+DAY = (
+    "a date without a time, for example 2026-11-21 or"
+    " {{ data_interval_start.in_tz('Europe/Paris') | ds }}"
+)
 
 
 @pytest.mark.parametrize(
