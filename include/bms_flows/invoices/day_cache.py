@@ -7,7 +7,7 @@ same rows is compared in each load.
 
 import hashlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 
 import msgspec
@@ -38,8 +38,6 @@ CODE = ("bms", "bms_flows.invoices", "bms_flows.runtime", "bms_warehouse.tables"
 JSON = msgspec.json.Encoder(order="sorted")
 PARTLY = 2
 """A day is decoded whole if more than one row in this many differs."""
-MANY_BYTES = 1_000_000
-"""Rows that are decoded while the rows before them are transformed; fewer rows wait for others."""
 
 
 @dataclass
@@ -75,10 +73,7 @@ class DayCache:
             split = self._split(window, body)
         except (*UNREADABLE, OverflowError):  # an id beyond 64 bits
             split = None
-        if split is None:
-            return self._reader.read(body)
-        many = sum(map(len, split.others)) >= MANY_BYTES
-        return replace(split, decoded=self._reader.rows(split.others)) if many else split
+        return split or self._reader.read(body)
 
     def _split(self, window: Window, body: bytes) -> SplitResponse | None:
         """Return the rows of a response, None if a row has no day of the window or repeats an id.

@@ -73,8 +73,6 @@ class SplitResponse:
     """Days of which an earlier load decoded rows."""
     others: Sequence[msgspec.Raw]
     """The rows to decode."""
-    decoded: "ColumnarResponse | Rows[ClientInvoice] | None" = None
-    """These rows, if they are many."""
 
     def references(self, ids: IdArray) -> list[str | None]:
         """Return the reference numbers of rows that are not decoded."""
@@ -84,7 +82,8 @@ class SplitResponse:
         ]
 
 
-Response = ColumnarResponse | SplitResponse | Rows[ClientInvoice]
+Decoded = ColumnarResponse | Rows[ClientInvoice]
+Response = Decoded | SplitResponse
 
 
 class ResponseReader:
@@ -93,12 +92,12 @@ class ResponseReader:
     def __init__(self) -> None:
         self._records = RecordReader(BY_NAME["list_client_invoices"], ClientInvoice)
 
-    def read(self, body: bytes) -> ColumnarResponse | Rows[ClientInvoice]:
+    def read(self, body: bytes) -> Decoded:
         """Return the response as columns if possible, else as records; raise `MalformedResponse`."""
         rows = read_columns(body)
         return self.records(body) if rows is None else ColumnarResponse(rows, body)
 
-    def rows(self, raws: Sequence[msgspec.Raw]) -> ColumnarResponse | Rows[ClientInvoice]:
+    def rows(self, raws: Sequence[msgspec.Raw]) -> Decoded:
         """Return rows whose keys and amounts are numbers, as `numbers` requires."""
         body = b"[%b]" % b",".join(raws)
         rows = columns_of(raws)

@@ -2,29 +2,33 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from bms.errors import RangeRefused
-from bms_flows.invoices.decode import Response, ResponseReader
-from bms_flows.runtime.windows import Window
+from bms_flows.invoices.decode import Decoded, Response, ResponseReader, SplitResponse
+from bms_flows.runtime.windows import DAY, Window
 
 if TYPE_CHECKING:  # aiohttp, which commands do without
     from bms.client import Client
 
 WindowResponse = tuple[Window, Response]
+Batch = Sequence[WindowResponse]
+"""One response, or split responses of consecutive days."""
 ReadResponse = Callable[[Window, bytes], Response]
 
+BATCH_BYTES = 2_500_000
+"""Size of the responses that are transformed together; each transform costs milliseconds beyond its rows."""
 MAX_RESPONSE_BYTES = 3_000_000
 """Limit for one response; its columns take twice as much memory."""
-MAX_WAITING_BYTES = 9_000_000
+MAX_WAITING_BYTES = 6_000_000
 """Received bodies from which no more requests are sent."""
 FIRST_REQUESTS = 2
 """Requests in flight at first, until the loader waits for a response."""
-DECODED_AHEAD = 2
-"""Responses that are decoded before the loader takes them; the others wait as bodies."""
+READ_AHEAD = 2
+"""Responses that are split or decoded before the loader takes them; the others wait as bodies."""
 
 
 @dataclass(eq=False)
@@ -48,6 +52,8 @@ class Fetcher:
     """Maximum number of open requests."""
     todo: deque[Window]
     read: ReadResponse
+    thread: Executor
+    """One thread: a reader learns field names, and decoding must not delay the event loop."""
     optional: bool = False
     """Whether days that the service refuses are left out."""
     open_requests: deque[OpenRequest] = field(default_factory=deque)
@@ -55,17 +61,13 @@ class Fetcher:
     day_bytes: float = 0.0
     """Bytes of a day in the largest response so far."""
 
-    def __post_init__(self) -> None:
-        # One thread: a reader learns field names, and decoding must not delay the event loop.
-        self.thread = ThreadPoolExecutor(1)
-
     def fill(self) -> None:
         """Send requests up to the limit, and let the next responses be decoded."""
         while self.todo and self._room:
             request = OpenRequest(self._next_window())
             request.task = asyncio.create_task(self._responses(request, request.window))
             self.open_requests.append(request)
-        for request in [*self.open_requests][:DECODED_AHEAD]:
+        for request in [*self.open_requests][:READ_AHEAD]:
             request.may_decode.set()
 
     async def take(self) -> list[WindowResponse]:
@@ -88,7 +90,6 @@ class Fetcher:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self.thread.shutdown(cancel_futures=True)
 
     @property
     def _waiting_bytes(self) -> int:
@@ -142,6 +143,7 @@ async def fetch(
     *,
     language: Literal["EN", "FR"],
     ahead: int,
+    thread: Executor,
     read: ReadResponse | None = None,
     optional: bool = False,
 ) -> AsyncIterator[WindowResponse]:
@@ -151,11 +153,11 @@ async def fetch(
     halved while received bodies exceed `MAX_WAITING_BYTES`. The largest response so far gives the
     size of a day: windows are cut so that a response stays below `MAX_RESPONSE_BYTES`. A range that
     the service refuses is halved, down to one day; a refused day is left out if it is `optional`. `read`
-    decodes a response.
+    decodes a response, in `thread`.
     """
     reader = ResponseReader()
     read = read or (lambda _, body: reader.read(body))
-    fetcher = Fetcher(client, id_entity, language, ahead, deque(windows), read, optional)
+    fetcher = Fetcher(client, id_entity, language, ahead, deque(windows), read, thread, optional)
     try:
         fetcher.fill()
         while fetcher.open_requests:
@@ -165,3 +167,42 @@ async def fetch(
                 yield responses.pop(0)  # freed here before the loader works on it
     finally:
         await fetcher.cancel()
+
+
+async def batches(responses: AsyncIterator[WindowResponse]) -> AsyncIterator[Batch]:
+    """Yield responses as they are transformed: split responses of consecutive days together, others alone."""
+    batch: list[WindowResponse] = []
+    async for window, response in responses:
+        split = isinstance(response, SplitResponse)
+        if batch and not (split and batch[-1][0].end + DAY == window.start):
+            yield batch
+            batch = []
+        batch.append((window, response))
+        if not split or sum(len(each.body) for _, each in batch) >= BATCH_BYTES:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+async def decoded(
+    batches: AsyncIterator[Batch], thread: Executor
+) -> AsyncIterator[tuple[Batch, Decoded | None]]:
+    """Yield batches with the decoded rows of split responses.
+
+    The rows of a batch are decoded, in `thread`, while the batch before it is transformed.
+    """
+    reader, loop = ResponseReader(), asyncio.get_running_loop()
+
+    def decode(batch: Batch) -> tuple[Batch, Decoded | None]:
+        split = (each for _, each in batch if isinstance(each, SplitResponse))
+        raws = [raw for each in split for raw in each.others]
+        return batch, reader.rows(raws) if raws else None
+
+    waiting: deque[asyncio.Future[tuple[Batch, Decoded | None]]] = deque()
+    async for batch in batches:
+        waiting.append(loop.run_in_executor(thread, decode, batch))
+        if len(waiting) > 1:
+            yield await waiting.popleft()
+    for each in waiting:
+        yield await each

@@ -14,7 +14,7 @@ from bms_warehouse.tables import client_invoice, code_name
 RESOURCE = client_invoice.name
 """The resource's name in quarantine, files and code names."""
 IDLE_S = 60.0
-"""Seconds without a statement from which the session is kept: PostgreSQL ends idle transactions."""
+"""Seconds after which the session gets a statement."""
 BATCH_ROWS = 8_000
 """Rows written at once: enough for speed, few enough that fetching continues in parallel."""
 
@@ -53,9 +53,18 @@ class Loader:
             self._stage([rows])
         if self._staged + sum(each.rows for each in self._new) >= BATCH_ROWS:
             self.merge()
-        elif time.monotonic() - self._used >= IDLE_S:
-            self.connection.execute(text("select 1"))
-            self._used = time.monotonic()
+        elif self.idle:
+            self.keep()
+
+    @property
+    def idle(self) -> bool:
+        """Whether the session needs a statement: PostgreSQL ends idle transactions."""
+        return time.monotonic() - self._used >= IDLE_S
+
+    def keep(self) -> None:
+        """Keep the session while responses come slowly."""
+        self.connection.execute(text("select 1"))
+        self._used = time.monotonic()
 
     def merge(self) -> None:
         """Write the rows taken so far."""

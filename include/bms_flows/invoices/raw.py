@@ -110,7 +110,7 @@ def reload(
         later=later,
     )
     for window, response in stored.read(REQUESTED):
-        for rows in transform.add(window, response):
+        for rows in transform.add([(window, response)]):
             loader.add(rows)
         renew()
     for window, response in stored.read(MOVED):

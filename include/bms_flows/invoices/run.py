@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from bms.client import Client
 from bms_flows.invoices.day_cache import DayCache
-from bms_flows.invoices.fetch import ReadResponse, WindowResponse, fetch
+from bms_flows.invoices.fetch import ReadResponse, WindowResponse, batches, decoded, fetch
 from bms_flows.invoices.leases import lease_days
 from bms_flows.invoices.load import RESOURCE, Loader
 from bms_flows.invoices.lookback import search_windows
@@ -45,6 +45,8 @@ class Extraction:
     language: Literal["EN", "FR"]
     publication: Publication
     progress: Progress
+    thread: ThreadPoolExecutor
+    """Splits and decodes responses."""
 
     @property
     def settings(self) -> FlowSettings:
@@ -100,6 +102,7 @@ class Extraction:
             [part for window in windows for part in window.cut(self.settings.window_days)],
             language=self.language,
             ahead=self.client.settings.concurrency,
+            thread=self.thread,
             read=read,
             optional=optional,
         )
@@ -107,28 +110,32 @@ class Extraction:
     async def _load_responses(
         self, responses: AsyncIterator[WindowResponse], transform: Transform, loader: Loader
     ) -> None:
-        """Load each response, and store its body and its rows.
+        """Store each response, and load its rows.
 
-        One response is transformed while the response before it is merged, files are written, and
-        the next responses are fetched.
+        While a batch of responses is transformed, the batch before it is merged, the next one is decoded,
+        files are written, and further responses are fetched.
         """
         raw, loop = self.publication.landing.raw, asyncio.get_running_loop()
-        # Each thread has its own free memory, so the same thread transforms all responses.
+
+        async def stored() -> AsyncIterator[WindowResponse]:
+            async for window, response in responses:
+                path = raw / raw_file_name(self.unit.id_entity, window)
+                await files.put(save_raw, path, response.body)
+                if loader.idle:
+                    await tables.put(loader.keep)
+                self.publication.renew()
+                self.progress.add(window, transform.counts)
+                yield window, response
+
+        # Each thread has its own free memory, so the same thread transforms all batches.
         with (
             ThreadPoolExecutor(1) as thread,
             BackgroundWriter() as files,
             BackgroundWriter(waiting=1) as tables,
         ):
-            async for window, response in responses:
-                ready = await loop.run_in_executor(thread, transform.add, window, response)
-                path = raw / raw_file_name(self.unit.id_entity, window)
-                await files.put(save_raw, path, response.body)
-                for rows in ready:
-                    await tables.put(loader.add, rows)
-                self.publication.renew()
-                self.progress.add(window, transform.counts)
-            for rows in await loop.run_in_executor(thread, transform.flush):
-                await tables.put(loader.add, rows)
+            async for batch in decoded(batches(stored()), self.thread):
+                for each in await loop.run_in_executor(thread, transform.add, *batch):
+                    await tables.put(loader.add, each)
             await files.done()
             await tables.done()
 
@@ -177,11 +184,12 @@ async def extract_unit(
             lease_days(flow.warehouse, unit, step_run_id=step_run_id, task=step.task) as lease,
             autocommit.connect() as committed,
             flow.warehouse.connect() as writing,
+            ThreadPoolExecutor(1) as thread,
         ):
             landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC), step_run_id)
             record = LoadRecord(unit, step_run_id, flow.name(landing.raw), language)
             load = Publication(flow, record, lease, landing, committed, writing, client.counters)
-            extraction = Extraction(client, unit, language, load, progress)
+            extraction = Extraction(client, unit, language, load, progress, thread)
             transform, review = await extraction.load()
             if review.held:
                 extraction.publish_passed(transform, review)

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from sqlalchemy.engine import Connection
 
 from bms_flows.invoices.day_cache import DayCache
-from bms_flows.invoices.decode import CODE_NAMES, KnownDay, Response, SplitResponse
+from bms_flows.invoices.decode import CODE_NAMES, Decoded, KnownDay, Response, SplitResponse
 from bms_flows.invoices.dedup import DedupIndex, IdArray, duplicate_rows
+from bms_flows.invoices.fetch import Batch
 from bms_flows.invoices.known_rows import KnownRows, known_rows
 from bms_flows.invoices.row_counter import RowCounter, day_facts
 from bms_flows.invoices.rows import InvalidRecord, Reading, ResponseRows, RowReader
@@ -27,13 +28,11 @@ from bms_flows.invoices.totals import (
 from bms_flows.runtime.profile import Part, Share
 from bms_flows.runtime.quarantine import COPY, InvalidRow
 from bms_flows.runtime.step_log import RowCounts
-from bms_flows.runtime.windows import DAY, Window
+from bms_flows.runtime.windows import Window
 from bms_warehouse import loads
 from bms_warehouse.queries.invoices import changed_since
 from bms_warehouse.tables import client_invoice
 
-BATCH_BYTES = 4_000_000
-"""Size of the responses that are transformed together; each transform costs milliseconds beyond its rows."""
 LONGEST_CODE = 200
 """Characters; a longer text is no code and has no label: PostgreSQL could not index it."""
 NOTHING = loads.CopyBuffer((), 0, b"")
@@ -83,7 +82,6 @@ class Transform:
     """Ids of the valid rows."""
     invalid_ids: set[int] = field(default_factory=set)
     """Ids of the invalid rows."""
-    _waiting: list[tuple[Window, SplitResponse]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.id_entity = self.reading.id_entity
@@ -92,48 +90,31 @@ class Transform:
         """The day in the service's zone when reading began."""
         self.rows = RowCounter(self.today, self.reading.volatile)
 
-    def add(self, window: Window, response: Response) -> list[loads.CopyBuffer]:
-        """Transform one window's response; return new and changed rows, also those of waiting responses.
+    def add(self, responses: Batch, decoded: Decoded | None = None) -> list[loads.CopyBuffer]:
+        """Transform responses; return their new and changed rows.
 
-        Split responses of consecutive days wait until they are `BATCH_BYTES`, and are transformed together;
-        a response that is decoded already is transformed alone.
+        Several are split responses of consecutive days. They are transformed at once, or one by one if a
+        value or a repeated id is unusual. `decoded` are their rows to decode, if these are decoded already.
         """
-        if not isinstance(response, SplitResponse):
-            known = self._known(window, {}) or KnownRows()
-            read = self._reader.read(response)
-            return [*self.flush(), self._add([(window, response)], known, response, read)]
-        follows = not self._waiting or self._waiting[-1][0].end + DAY == window.start
-        joins = follows and response.decoded is None
-        ready = [NOTHING] if joins else self.flush()
-        self._waiting.append((window, response))
-        if response.decoded or sum(len(each.body) for _, each in self._waiting) >= BATCH_BYTES:
-            ready += self.flush()
-        return ready
-
-    def flush(self) -> list[loads.CopyBuffer]:
-        """Transform the responses that wait; return their new and changed rows."""
-        waiting, self._waiting = self._waiting, []
-        return self._together(waiting) if waiting else []
-
-    def _together(
-        self, responses: Sequence[tuple[Window, SplitResponse]]
-    ) -> list[loads.CopyBuffer]:
-        """Transform responses at once, or one by one if a value or a repeated id is unusual."""
         whole, alone = Window(responses[0][0].start, responses[-1][0].end), len(responses) == 1
-        days = {day: of_day for _, each in responses for day, of_day in each.days.items()}
+        response = responses[0][1]
+        if not isinstance(response, SplitResponse):
+            stored = self._known(whole, {}) or KnownRows()
+            return [self._add(responses, stored, response, self._reader.read(response))]
+        split = [each for _, each in responses if isinstance(each, SplitResponse)]
+        days = {day: of_day for each in split for day, of_day in each.days.items()}
         known = self._known(whole, days)
         if known and not self.index.known(known.ids_of(whole)):
-            raws = [raw for _, each in responses for raw in each.others]
+            raws = [raw for each in split for raw in each.others]
             if not raws:
                 return [self._add(responses, known)]
-            rows = responses[0][1].decoded or self._reader.responses.rows(raws)
+            rows = decoded or self._reader.responses.rows(raws)
             read = self._reader.read(rows)
             if alone or (_is_usual(read) and self._are_first(known.ids_of(whole), read.table)):
                 return [self._add(responses, known, rows, read)]
         if alone:
-            [(window, response)] = responses
-            return self.add(window, self._reader.responses.read(response.body))
-        return [rows for each in responses for rows in self._together([each])]
+            return self.add([(whole, self._reader.responses.read(response.body))])
+        return [rows for each in responses for rows in self.add([each])]
 
     def _are_first(self, ids: IdArray, rows: pa.Table) -> bool:
         """Return whether no id of rows appeared before, in another response or among `ids`."""
@@ -143,9 +124,9 @@ class Transform:
 
     def _add(
         self,
-        responses: Sequence[tuple[Window, Response]],
+        responses: Batch,
         known: KnownRows,
-        others: Response | None = None,
+        others: Decoded | None = None,
         read: ResponseRows | None = None,
     ) -> loads.CopyBuffer:
         """Add rows of responses; return the new and changed rows.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from bms_flows.invoices import day_cache
+from bms_flows.invoices import fetch as fetch_module
 from bms_flows.invoices.day_cache import DayCache
 from bms_flows.invoices.decode import SplitResponse
 from bms_flows.invoices.known_rows import KnownRows, known_rows
@@ -125,7 +125,7 @@ def test_a_cache_in_any_state_gives_the_same_tables(
     cached = results(company, "")
     assert all(cached.values())
     with monkeypatch.context() as each_alone:
-        each_alone.setattr(day_cache, "MANY_BYTES", 1)
+        each_alone.setattr(fetch_module, "BATCH_BYTES", 1)
         assert results(company, "") == cached
     for state, prepare in STATES.items():
         with_state = results(company, prepare)

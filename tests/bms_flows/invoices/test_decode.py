@@ -122,7 +122,7 @@ def transform(warehouse: Engine) -> Any:
 
 def column(transform: Transform, response: Response, name: str) -> list[Any]:
     """Transform a response; return a column of its rows, all of which are new."""
-    [rows] = transform.add(Window(DAY, DAY), response)
+    [rows] = transform.add([(Window(DAY, DAY), response)])
     named = csv.ReadOptions(column_names=rows.columns)
     values: list[Any] = csv.read_csv(BytesIO(rows.csv), named).column(name).to_pylist()
     return values

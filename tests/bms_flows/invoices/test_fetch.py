@@ -1,6 +1,7 @@
 """Requests in advance: all permitted ones for a slow service, few for a slow loader."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 
 import pytest
@@ -19,10 +20,11 @@ async def windows_fetched(settings: ClientSettings, *, loader_waits: float) -> l
     """Return the fetched windows; the loader takes `loader_waits` seconds for each response."""
     found = []
     async with Client(settings) as client:
-        responses = fetch(client, 1, DAYS, language="FR", ahead=8)
-        async for window, _ in responses:
-            found.append(window)
-            await asyncio.sleep(loader_waits)
+        with ThreadPoolExecutor(1) as thread:
+            responses = fetch(client, 1, DAYS, language="FR", ahead=8, thread=thread)
+            async for window, _ in responses:
+                found.append(window)
+                await asyncio.sleep(loader_waits)
     return found
 
 
