@@ -74,6 +74,11 @@ class SplitResponse:
     others: Sequence[msgspec.Raw]
     """The rows to decode."""
 
+    @property
+    def size(self) -> int:
+        """Bytes of the response and of the rows to decode."""
+        return len(self.body) + sum(map(len, self.others))
+
     def references(self, ids: IdArray) -> list[str | None]:
         """Return the reference numbers of rows that are not decoded."""
         known = {*ids.tolist()}

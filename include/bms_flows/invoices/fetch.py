@@ -19,8 +19,11 @@ Batch = Sequence[WindowResponse]
 """One response, or split responses of consecutive days."""
 ReadResponse = Callable[[Window, bytes], Response]
 
-BATCH_BYTES = 2_500_000
-"""Size of the responses that are transformed together; each transform costs milliseconds beyond its rows."""
+BATCH_BYTES = 5_000_000
+"""Size of the responses and of their rows to decode that are transformed together.
+
+Each transform costs milliseconds beyond its rows.
+"""
 MAX_RESPONSE_BYTES = 3_000_000
 """Limit for one response; its columns take twice as much memory."""
 MAX_WAITING_BYTES = 6_000_000
@@ -172,15 +175,17 @@ async def fetch(
 async def batches(responses: AsyncIterator[WindowResponse]) -> AsyncIterator[Batch]:
     """Yield responses as they are transformed: split responses of consecutive days together, others alone."""
     batch: list[WindowResponse] = []
+    size = 0
     async for window, response in responses:
         split = isinstance(response, SplitResponse)
         if batch and not (split and batch[-1][0].end + DAY == window.start):
             yield batch
-            batch = []
+            batch, size = [], 0
         batch.append((window, response))
-        if not split or sum(len(each.body) for _, each in batch) >= BATCH_BYTES:
+        size += response.size if isinstance(response, SplitResponse) else BATCH_BYTES
+        if size >= BATCH_BYTES:
             yield batch
-            batch = []
+            batch, size = [], 0
     if batch:
         yield batch
 
