@@ -136,8 +136,12 @@ def _add_changes(profile: Profile, transform: Transform, stored: int, loader: Lo
 
 def _changes(loader: Loader) -> dict[str, dict[date | None, int]]:
     """Return the changed rows by measure and day: `a` is the row after the load, `b` before."""
+    values = {name: changes.value(client_invoice.columns[name]) for name in OPTIONAL}
     conditions = {
-        **{f"{name}.lost": f'a."{name}" is null and b."{name}" is not null' for name in OPTIONAL},
+        **{
+            f"{name}.lost": f"{each.format('a')} is null and {each.format('b')} is not null"
+            for name, each in values.items()
+        },
         **{f"{name}.changed": f'a."{name}" <> b."{name}"' for name in SETTLED},
         "canceled": "a.canceled and not coalesce(b.canceled, false)",
         "paid": "a.total_due = 0 and b.total_due <> 0",

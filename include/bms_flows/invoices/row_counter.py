@@ -14,7 +14,7 @@ from bms.records import ClientInvoice, described
 from bms.responses import Rows
 from bms_flows.invoices.decode import CODE_NAMES
 from bms_flows.invoices.dedup import IdArray
-from bms_flows.invoices.totals import DayFacts, facts_by_day
+from bms_flows.invoices.totals import DayFacts, facts_by_day, without_blanks
 from bms_flows.runtime.checks import NEW_EMPTY
 from bms_flows.runtime.profile import Level, Part, Share
 from bms_flows.runtime.windows import DAY, Window
@@ -153,7 +153,7 @@ class RowCounter:
             self.new[measure] += found
             of_age = new if every else new.filter(part)
             for name in OPTIONAL:
-                if empty := of_age.column(name).null_count:
+                if empty := without_blanks(of_age.column(name)).null_count:
                     self.empty[name, measure] += empty
         self.new_days.update(pc.unique(days).to_pylist())
         for each in pc.value_counts(new.column("id_client").drop_null()):

@@ -117,8 +117,9 @@ def facts_by_day(rows: pa.Table, optional: Sequence[str] = ()) -> dict[date, Day
         "unpaid": pc.not_equal(rows.column("total_due"), 0),
     }
     amounts = ["_counted_day", "currency", "id_invoice", *AMOUNTS]
-    empty = [name for name in optional if rows.column(name).null_count]
-    columns = {name: rows.column(name) for name in (*amounts, *empty)} | flags
+    values = {name: without_blanks(rows.column(name)) for name in optional}
+    empty = {name: each for name, each in values.items() if each.null_count}
+    columns = {name: rows.column(name) for name in amounts} | empty | flags
     sums = [(name, "sum") for name in (*flags, *AMOUNTS)]
     nulls = [(name, "count", pc.CountOptions("only_null")) for name in empty]
     groups = pa.table(columns).group_by(["_counted_day", "currency"], use_threads=False)
@@ -132,6 +133,16 @@ def facts_by_day(rows: pa.Table, optional: Sequence[str] = ()) -> dict[date, Day
         total.add(count, {amount: group[f"{amount}_sum"] for amount in AMOUNTS})
         of_day.empty = Counter(of_day.empty) + Counter({n: group[f"{n}_count"] for n in empty})
     return facts
+
+
+def without_blanks(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return values, empty texts among them as null."""
+    if not pa.types.is_string(values.type):
+        return values
+    blank = pc.equal(values, "")
+    return (
+        pc.if_else(blank, pa.scalar(None, values.type), values) if pc.any(blank).as_py() else values
+    )
 
 
 def is_open(rows: pa.Table) -> pa.ChunkedArray:

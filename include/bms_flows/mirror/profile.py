@@ -1,8 +1,8 @@
 """Profile of a mirror run: one query compares the staged rows with the mirror."""
 
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import Column, Connection, Text
+from sqlalchemy import Connection
 
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.runtime.checks import NEW_EMPTY
@@ -30,7 +30,7 @@ def mirror_profile(
 
     Fields fill over time, so the rows of the first run are another state than later new rows.
     """
-    values = {each.name: _value(each) for each in resource.read.values() if each.nullable}
+    values = {each.name: changes.value(each) for each in resource.read.values() if each.nullable}
     only_read = {*resource.only_read}
     conditions = {"new": UNKNOWN, "new read": f"{UNKNOWN} and a._detailed"}
     undone = drops.UNDONE.format(resource=resource.name)
@@ -61,9 +61,3 @@ def mirror_profile(
     profile.unknown = {name: Share(rows, current) for name, rows in unknown.items()}
     profile.volatile = volatile
     return profile
-
-
-def _value(column: Column[Any]) -> str:
-    """Return a column's value in SQL, with {} for the table: an empty text is no value, as null."""
-    field = f'{{}}."{column.name}"'
-    return f"nullif({field}, '')" if isinstance(column.type, Text) else field

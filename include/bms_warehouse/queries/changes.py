@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Column, Connection, Table, Text
 
 from bms_warehouse import loads
 from bms_warehouse.history import Stamp
@@ -69,6 +69,12 @@ def staged(connection: Connection, table: Table, conditions: Mapping[str, str]) 
     """  # noqa: S608 - our own names
     [counts] = _rows(connection, statement, {})
     return dict(zip(conditions, counts, strict=True))
+
+
+def value(column: Column[Any]) -> str:
+    """Return a column's value in SQL, with {} for the table: an empty text is no value, as null."""
+    field = f'{{}}."{column.name}"'
+    return f"nullif({field}, '')" if isinstance(column.type, Text) else field
 
 
 def filled(connection: Connection, table: Table, values: Mapping[str, str]) -> dict[str, int]:

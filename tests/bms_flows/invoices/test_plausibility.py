@@ -227,11 +227,14 @@ def test_an_accepted_change_of_all_invoices_covers_older_days_until_they_are_rea
     assert "id_client: changed in 250 of 250" in company.held(FIRST, FIRST + 34 * DAY)
 
 
-def test_an_acceptance_covers_its_days_and_not_the_field(company: Company) -> None:
+@pytest.mark.parametrize("empty", [None, ""])
+def test_an_acceptance_covers_its_days_and_not_the_field(
+    company: Company, empty: str | None
+) -> None:
     rows = filled(company, FIRST, 35, 10)
     company.read(FIRST, FIRST + 34 * DAY)
     for row in rows[:50]:
-        row["po_number"] = None
+        row["po_number"] = empty
     week = (FIRST, FIRST + 6 * DAY)
     assert "po_number: lost in 50 of 50" in company.held(*week)
     company.accept()
@@ -239,5 +242,5 @@ def test_an_acceptance_covers_its_days_and_not_the_field(company: Company) -> No
     assert company.held(*week) == ""
     company.read(FIRST + 35 * DAY)
     for row in rows[50:100]:
-        row["po_number"] = None
+        row["po_number"] = empty
     assert "po_number: lost in 50 of 50" in company.held(FIRST + 7 * DAY, FIRST + 13 * DAY)
