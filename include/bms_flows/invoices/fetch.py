@@ -177,12 +177,12 @@ async def batches(responses: AsyncIterator[WindowResponse]) -> AsyncIterator[Bat
     batch: list[WindowResponse] = []
     size = 0
     async for window, response in responses:
-        split = isinstance(response, SplitResponse)
-        if batch and not (split and batch[-1][0].end + DAY == window.start):
+        split = response if isinstance(response, SplitResponse) else None
+        if batch and (split is None or batch[-1][0].end + DAY != window.start):
             yield batch
             batch, size = [], 0
         batch.append((window, response))
-        size += response.size if isinstance(response, SplitResponse) else BATCH_BYTES
+        size += BATCH_BYTES if split is None else split.size
         if size >= BATCH_BYTES:
             yield batch
             batch, size = [], 0

@@ -46,7 +46,7 @@ class Extraction:
     publication: Publication
     progress: Progress
     thread: ThreadPoolExecutor
-    """Splits and decodes responses."""
+    """Thread that splits and decodes responses."""
 
     @property
     def settings(self) -> FlowSettings:
@@ -129,12 +129,12 @@ class Extraction:
 
         # Each thread has its own free memory, so the same thread transforms all batches.
         with (
-            ThreadPoolExecutor(1) as thread,
+            ThreadPoolExecutor(1) as transforming,
             BackgroundWriter() as files,
             BackgroundWriter(waiting=1) as tables,
         ):
             async for batch in decoded(batches(stored()), self.thread):
-                for each in await loop.run_in_executor(thread, transform.add, *batch):
+                for each in await loop.run_in_executor(transforming, transform.add, *batch):
                     await tables.put(loader.add, each)
             await files.done()
             await tables.done()

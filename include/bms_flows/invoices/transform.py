@@ -94,7 +94,8 @@ class Transform:
         """Transform responses; return their new and changed rows.
 
         Several are split responses of consecutive days. They are transformed at once, or one by one if a
-        value or a repeated id is unusual. `decoded` are their rows to decode, if these are decoded already.
+        value is unusual or an id is repeated. `decoded` are the rows that the warehouse may lack; by
+        default they are decoded here.
         """
         whole, alone = Window(responses[0][0].start, responses[-1][0].end), len(responses) == 1
         response = responses[0][1]

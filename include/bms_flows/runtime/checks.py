@@ -28,7 +28,7 @@ PRIOR_ROWS: Final = 200
 STATE_ROWS: Final = 20
 """Minimum rows of earlier loads that define a usual state; an accepted load counts as this many."""
 LOAD_ROWS: Final = 100
-"""Maximum rows that a load counts as in a usual state: an import tells little about later rows."""
+"""Maximum rows that a load counts as in a usual state: an import says little about later rows."""
 UNSEEN: Final = 0.001
 """Rows added to those with a property: a property that no earlier row had is rare, not impossible."""
 FACTOR: Final = 0.5

@@ -200,14 +200,14 @@ def namesakes(
     by_name: Mapping[str | None, Sequence[ServiceRecord]],
     values: Mapping[str, Any],
 ) -> Match:
-    """Return the records with a row's name that no value tells apart from the row, for review."""
+    """Return the records that have a row's name and that no value distinguishes from it, for review."""
     row = identity.digests(values)
     name = row.comparison_fields[NAME]
     found = [
         known
         for known in (by_name.get(name, ()) if name else ())
-        if known.told_apart_by is not None
-        and not {*known.told_apart_by}.intersection(row.told_apart_by)
+        if known.distinguishing is not None
+        and not {*known.distinguishing}.intersection(row.distinguishing)
     ]
     return Match(candidates=_ids(found), reason="same_name_only") if found else NOTHING
 

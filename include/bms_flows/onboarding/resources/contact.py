@@ -81,7 +81,7 @@ def crm_identity(
             *by_name,
         ],
         comparison_fields={"name": compared_name},
-        told_apart_by={name: plain(name) for name in resource.key},
+        distinguishing={name: plain(name) for name in resource.key},
         possible_match_rules=[
             # The case of a local part may distinguish two mailboxes.
             possible("same_email_other_form", ("email",), loose_mailboxes, loose=True),

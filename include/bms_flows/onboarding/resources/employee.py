@@ -197,7 +197,7 @@ EMPLOYEE_IDENTITY = Identity(
     scope="id_entity",
     keys=[MatchRule(EMPLOYEE.key)],
     comparison_fields={"name": compared_name, "start_date": plain("start_date")},
-    told_apart_by={
+    distinguishing={
         "business_email": work_address,
         "birth_date": plain("birth_date"),
         "social_security_number": nir,

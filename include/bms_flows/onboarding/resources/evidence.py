@@ -39,8 +39,8 @@ class ServiceRecord(RecordIds, frozen=True, kw_only=True, gc=False):
     """The other digests that are looser forms of the key."""
     comparison_fields: Mapping[str, str | None] = {}
     """Digests of the comparison fields: name, start date, …"""
-    told_apart_by: tuple[str, ...] | None = None
-    """Fields with a value that tells the record apart from namesakes; None if unknown."""
+    distinguishing: tuple[str, ...] | None = None
+    """Fields with a value that distinguishes the record from others of its name; None if unknown."""
     created_on: str | None = None
     """When the service created it, in the service's own form."""
     deleted: bool = False

@@ -73,7 +73,7 @@ class Digests(NamedTuple):
     other_digests: tuple[str, ...]
     loose_digests: tuple[str, ...]
     comparison_fields: dict[str, str | None]
-    told_apart_by: tuple[str, ...]
+    distinguishing: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +82,8 @@ class Identity:
 
     `keys` are alternatives, strongest first: the first with all its fields filled is the row's key;
     the others find the row's record as well. `possible_match_rules` find similar records for
-    review and are no keys. `comparison_fields` are compared if both sides have them. `told_apart_by`
-    are values that tell namesakes apart if both have one. `scope` is the field that partitions the
+    review and are no keys. `comparison_fields` are compared if both sides have them. `distinguishing`
+    are values that distinguish two persons of one name if both have one. `scope` is the field that partitions the
     lists of the service, if any. `unlisted` are fields of rules that only details have.
     """
 
@@ -91,7 +91,7 @@ class Identity:
     scope: str | None
     keys: Sequence[MatchRule]
     comparison_fields: Mapping[str, Extractor]
-    told_apart_by: Mapping[str, Extractor]
+    distinguishing: Mapping[str, Extractor]
     possible_match_rules: Sequence[MatchRule] = ()
     unlisted: Collection[str] = ()
 
@@ -122,8 +122,8 @@ class Identity:
         key, found = self._key(once), self._rules_by_digest(once)
         others = tuple(digest for digest in found if digest != key)
         loose = tuple(digest for digest, finder in found.items() if finder.loose)
-        apart = tuple([name for name, each in self.told_apart_by.items() if once.forms(each)])
-        return Digests(key, others, loose, self._comparison_digests(once), apart)
+        known = tuple([name for name, each in self.distinguishing.items() if once.forms(each)])
+        return Digests(key, others, loose, self._comparison_digests(once), known)
 
     def scope_of(self, values: Mapping[str, Any]) -> Any:
         """Return the scope value of `values`, None if the resource has no scope."""
@@ -165,7 +165,7 @@ class Comparable:
 
 
 def similar_rows(identity: Identity, bodies: Mapping[int, Mapping[str, Any]]) -> dict[int, int]:
-    """Return the lines of rows that have an earlier row's name and differ from it in no key that both have, with its line.
+    """Return, by line of a row, the line of an earlier row with the same name that differs in no key of both.
 
     Empty for a resource whose rows are found by a required key.
     """

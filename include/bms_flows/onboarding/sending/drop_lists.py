@@ -134,7 +134,7 @@ class DropLists:
             msgspec.structs.replace(
                 known,
                 other_digests=(*known.other_digests, *more[i].other_digests),
-                told_apart_by=more[i].told_apart_by,
+                distinguishing=more[i].distinguishing,
             )
             if (i := known.remote_id) in more
             else known
