@@ -250,7 +250,7 @@ def test_lines_are_decided_together_and_the_page_follows(
     page.get_by_role("checkbox", name="Ligne 16").check()
     give_up(warehouse, 16)
     page.get_by_role("button", name="Créer les lignes choisies").click()
-    said = re.compile(r"^Rien n'est envoyé.*Ligne 16 \(Abandonner, paul, .+\)$")
+    said = re.compile(r"^Rien n'a été envoyé.*Ligne 16 \(Abandonner, paul, .+\)$")
     expect(status).to_have_text(said)
     assert len(decided) == 2
     picture(page, f"drop-3-decided-{label}")
