@@ -19,6 +19,7 @@ UNKNOWN = "b._version is null"
 def mirror_profile(
     connection: Connection,
     resource: MirroredResource,
+    id_entity: int | None,
     *,
     current: int,
     removed: int,
@@ -51,7 +52,7 @@ def mirror_profile(
     for name in resource.flags:
         profile.add(f"{name}.flag", found[f"{name}.flag"], current)
     lost = {name: value for name, value in values.items() if found[f"{name}.lost"]}
-    of = changes.filled(connection, resource.table, lost) if lost else {}
+    of = changes.filled(connection, resource.table, lost, id_entity) if lost else {}
     for name in values:
         new = found["new read" if name in only_read else "new"]
         profile.add(f"{name}.{RECENT if current else OLD}", found[f"{name}.empty"], new)

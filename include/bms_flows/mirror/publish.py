@@ -149,6 +149,7 @@ def _judge(connection: Connection, outcome: MirrorOutcome) -> tuple[Profile, dic
     profile = mirror_profile(
         connection,
         resource,
+        diff.source.id_entity,
         current=outcome.current,
         removed=outcome.lost,
         quarantined=diff.rejected,

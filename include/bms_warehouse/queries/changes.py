@@ -77,10 +77,14 @@ def value(column: Column[Any]) -> str:
     return f"nullif({field}, '')" if isinstance(column.type, Text) else field
 
 
-def filled(connection: Connection, table: Table, values: Mapping[str, str]) -> dict[str, int]:
-    """Return per name of `values`, in SQL with {} for the table, the rows of `table` with a value."""
+def filled(
+    connection: Connection, table: Table, values: Mapping[str, str], id_entity: int | None
+) -> dict[str, int]:
+    """Return per name of `values`, in SQL with {} for the table, the entity's rows with a value."""
     conditions = {name: f"{value.format(table)} is not null" for name, value in values.items()}
-    [counts] = _rows(connection, f"select {_counts(conditions)} from {table}", {})  # noqa: S608 - our own names
+    within = "true" if id_entity is None else "_entity = %(id_entity)s"
+    statement = f"select {_counts(conditions)} from {table} where {within}"  # noqa: S608 - our own names
+    [counts] = _rows(connection, statement, {"id_entity": id_entity})
     return dict(zip(values, counts, strict=True))
 
 

@@ -41,6 +41,23 @@ def test_a_field_that_loses_its_values_holds_the_run(mirror: Mirror, form: str) 
     assert mirror.run(asked=LIST_ONLY)["changed"] == 0
 
 
+def test_a_loss_in_a_small_entity_is_measured_against_its_own_employees(
+    sandbox: Sandbox, mirror: Mirror
+) -> None:
+    sandbox.fill(contacts=0, employees=200)
+    small = [row["guid_employee"] for row in sandbox.rows("employees")][:10]
+    for row in sandbox.rows("employees"):
+        sandbox.edit(
+            "employees", row["guid_employee"], id_entity=1 + (row["guid_employee"] in small)
+        )
+    for id_entity in (1, 2):
+        mirror.run("employee", asked=LIST_ONLY, id_entity=id_entity)
+    for guid in small[:8]:
+        sandbox.edit("employees", guid, business_email=None)
+    with pytest.raises(LoadHeld, match=r"field_emptied \(business_email: lost in 8 of (8|9|10)"):
+        mirror.run("employee", asked=LIST_ONLY, id_entity=2)
+
+
 @pytest.mark.parametrize(("usual", "held"), [(4, 0), (0, 1)])
 def test_an_import_does_not_define_what_is_usual_of_later_rows(usual: int, held: int) -> None:
     """The nightly contacts have no company; an import of 2,000, all with one, was no reason to hold them."""
