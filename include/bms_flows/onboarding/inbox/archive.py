@@ -42,7 +42,7 @@ def move_to_archive(inbox: UPath, archive: UPath, drop: Drop) -> UPath:
     or gone since it was claimed; a newer file of the same name stays where it is.
     """
     kept = archive / drop.folder / drop.path
-    name = _set_aside(inbox, drop)
+    name = _set_aside(inbox, drop, archived=kept.exists())
     source = inside(inbox, name)
     if not kept.exists():
         try:
@@ -56,7 +56,9 @@ def move_to_archive(inbox: UPath, archive: UPath, drop: Drop) -> UPath:
             return_to_inbox(inbox, drop)
             # The cause names the file, whose name may be personal data.
             raise FileChanged(_gone(drop)) from None
-    if _is_claimed(inbox, name, drop) and digest(source) == digest(kept):
+    # A local file that still has its own name came later, whatever its size and time are.
+    own = name.startswith(TAKEN) or local(source) is None
+    if own and _is_claimed(inbox, name, drop) and digest(source) == digest(kept):
         source.unlink(missing_ok=True)
     return kept
 
@@ -111,12 +113,12 @@ def orphaned_drops(inbox: UPath) -> Iterator[int]:
             yield int(number)
 
 
-def _set_aside(inbox: UPath, drop: Drop) -> str:
-    """Hide a local file under a unique name; return the name to read it by."""
+def _set_aside(inbox: UPath, drop: Drop, *, archived: bool) -> str:
+    """Hide a local file under a unique name unless it is archived; return the name to read it by."""
     source = local(inside(inbox, drop.path))
     if source is None:
         return drop.path
-    if _is_claimed(inbox, drop.path, drop):
+    if not archived and _is_claimed(inbox, drop.path, drop):
         with suppress(FileNotFoundError):  # another run of this drop was faster
             # A unique name: a file that another run has moved must not be overwritten.
             source.rename(source.with_name(f"{TAKEN}{drop.id}-{uuid.uuid4().hex}-{source.name}"))

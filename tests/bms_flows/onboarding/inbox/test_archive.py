@@ -49,6 +49,21 @@ def test_a_newer_file_of_the_same_name_stays(root: UPath, inbox: UPath, warehous
     assert (inbox / "a.csv").read_bytes() == CONTENT + b"x;2\r\n"
 
 
+@pytest.mark.parametrize("content", [CONTENT, CONTENT.swapcase()])
+def test_a_later_file_of_the_same_name_size_and_time_stays(
+    tmp_path: Path, warehouse: Engine, content: bytes
+) -> None:
+    """Copies keep the time of the original, and some exports always have the same time."""
+    root, inbox = UPath(tmp_path), UPath(tmp_path / "inbox")
+    inbox.mkdir()
+    drop = dropped(inbox, warehouse)
+    archiving.move_to_archive(inbox, root / "archive", drop)
+    (inbox / "a.csv").write_bytes(content)
+    os.utime(tmp_path / "inbox" / "a.csv", ns=(int(drop.stamp), int(drop.stamp)))
+    assert archiving.move_to_archive(inbox, root / "archive", drop).read_bytes() == CONTENT
+    assert {each.name: each.read_bytes() for each in inbox.iterdir()} == {"a.csv": content}
+
+
 def test_a_file_changed_after_its_claim_is_not_taken(
     root: UPath, inbox: UPath, warehouse: Engine
 ) -> None:
