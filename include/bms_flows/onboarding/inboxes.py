@@ -79,6 +79,9 @@ class Inbox:
     def _folder(self, kind: str) -> UPath:
         return self.flow.data_root / kind / REMOTES[self.name].resource.inbox
 
+    def _list_files(self) -> dict[str, FoundFile]:
+        return discovery.list_files(self.folder)
+
     def provide(self) -> None:
         """Create the inbox with its templates if needed."""
         page = Links.of(self.flow.settings).flow(CREATED_BY[self.name].dag_id)
@@ -96,10 +99,10 @@ class Inbox:
         with recorded_step(self.flow, step) as step_run_id:
             self.provide()
             self._restore_orphaned_files()
-            files = before = discovery.list_files(self.folder)
+            files = before = self._list_files()
             if before:
                 time.sleep(settings.drop_settle_s)  # a file is settled if it does not change
-                files = discovery.list_files(self.folder)
+                files = self._list_files()
             found = discovery.compare_scans(self.folder, before.values(), files.values())
             for seen in found.settled:
                 self._claim_if_free(seen)
@@ -118,9 +121,7 @@ class Inbox:
 
     def tidy(self) -> None:
         """Close drops that wait for a file that left the inbox, and update the notice in the inbox."""
-        unclaimed.withdraw_missing(
-            self.flow.warehouse, self.name, lambda: discovery.list_files(self.folder)
-        )
+        unclaimed.withdraw_missing(self.flow.warehouse, self.name, self._list_files)
         self._update_notice()
 
     def _restore_orphaned_files(self) -> None:
@@ -148,6 +149,7 @@ class Inbox:
         now, own_files = database.now(engine), templates.names(self.resource)
         skipped = [
             *unclaimed.waiting_files(unclaimed.current(engine, self.name), now),
+            *unclaimed.repeated_files(engine, self.name, self._list_files),
             *unclaimed.ignored_entries(self.folder, own_files, now),
         ]
         minutes = settings.drop_stable_minutes

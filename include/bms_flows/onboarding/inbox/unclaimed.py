@@ -195,6 +195,22 @@ def waiting_files(waits: Collection[UnfinishedFile], now: datetime) -> Iterator[
             yield SkippedFile(each.path, each.reason, each.since, each.drop)
 
 
+def repeated_files(
+    engine: Engine, resource: str, list_files: Callable[[], Mapping[str, FoundFile]]
+) -> Iterator[SkippedFile]:
+    """Yield the files that wait because an open drop, whose file is archived, had the same name, size and time."""
+    archived = select(dropped_file).where(
+        dropped_file.c.resource == resource,
+        dropped_file.c.state == "open",
+        dropped_file.c.archive.is_not(None),
+    )
+    with engine.connect() as connection:
+        drops = {(row.path, row.size, row.stamp): row.id for row in connection.execute(archived)}
+    for each in list_files().values() if drops else ():
+        if number := drops.get((each.path, each.size, each.stamp)):
+            yield SkippedFile(each.path, "same_in_progress", drop=number)
+
+
 def ignored_entries(inbox: UPath, ours: Collection[str], now: datetime) -> Iterator[SkippedFile]:
     """Yield what is in an inbox and is no dropped file; `ours`: names of what we put there.
 

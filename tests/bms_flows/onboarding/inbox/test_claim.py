@@ -1,9 +1,11 @@
 """Claims of files: exclusive until the lease expires."""
 
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from sqlalchemy import Engine, event, select, text
 from upath import UPath
 
-from bms_flows.onboarding.inbox import claim, closing, uploads
+from bms_flows.onboarding.inbox import claim, closing, discovery, unclaimed, uploads
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.onboarding.inboxes import Inbox
@@ -214,3 +216,26 @@ def test_a_kill_of_a_submission_loses_no_submitter(
     inbox.dispatch(step_log.Step("inbox_dispatch", "r", "take_employee"))
     submitters = scalars(warehouse, "select submitted_by from bms.dropped_file")
     assert submitters == ["marie"] * bool(commits)  # without a commit there is no file
+
+
+def test_a_file_that_waits_for_the_drop_of_an_equal_file_is_explained(
+    root: UPath, inbox: UPath, warehouse: Engine
+) -> None:
+    """An approval may take days, and copies keep the time of the original."""
+    settings, step = OnboardingSettings(drop_settle_s=0), step_log.Step("inbox_dispatch", "r", "t")
+    own = Inbox(FlowContext(warehouse, root, settings), "employee", settings)
+    (inbox / "a.csv").write_bytes(b"a;b\n")
+    own.dispatch(step)
+    drop = claim.get(warehouse, 1)
+    closing.record_content(warehouse, drop, sha256="a", archive=own.archive(drop).path)
+    own.dispatch(step)
+    assert not (inbox / unclaimed.NAME).exists()
+    (inbox / "a.csv").write_bytes(b"a;b\n")
+    if here := discovery.local(inbox / "a.csv"):
+        os.utime(here, ns=(int(drop.stamp), int(drop.stamp)))
+    for check in (partial(own.dispatch, step), own.tidy):
+        check()
+        assert "- a.csv (dépôt 1)" in (inbox / unclaimed.NAME).read_text("utf-8-sig")
+    finish(warehouse, drop)
+    own.dispatch(step)
+    assert not (inbox / unclaimed.NAME).exists()
