@@ -58,3 +58,19 @@ def test_a_file_removed_and_dropped_again_is_new() -> None:
     assert schedule.due({"a": "1"}, 0)
     assert not schedule.due({}, 5)
     assert schedule.due({"a": "1"}, 10)
+
+
+def test_files_beyond_the_limit_of_a_dispatch_wait_only_for_the_runs() -> None:
+    """2,000 files at once, 20 a minute, of which a dispatch starts the first 200."""
+    schedule, files = Announcements(), {f"{n:04}": "1" for n in range(2000)}
+    started, minutes, announcements = set[str](), 0, 0
+    while files and minutes < 1000:
+        if schedule.due(files, 60.0 * minutes):
+            announcements += 1
+            started |= {*list(files)[:200]}
+        for name in sorted(started)[:20]:
+            started.remove(name)
+            del files[name]
+        minutes += 1
+    assert minutes == 100
+    assert announcements < 30
