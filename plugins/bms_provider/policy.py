@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from airflow.sdk import (  # type: ignore[attr-defined]  # Airflow's stubs lack the names of deadlines
     AsyncCallback,
@@ -23,23 +24,41 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Connection, Context
 
+N = TypeVar("N", int, float)
+MILLION = 10**6
+"""Limit of a number; `bms_flows.runtime.settings` has the same limit."""
 
-def positive_number(variable: str, default: float) -> float:
-    """Return a number from the environment; raise `ValueError` that names the variable."""
-    text = os.environ.get(variable) or str(default)
+
+def positive_number(variable: str, default: N) -> N:
+    """Return a number of the default's type from the environment; raise `ValueError` that names the variable."""
+    text, kind = os.environ.get(variable) or str(default), type(default)
     try:
-        given = float(text)
+        given = kind(text)
     except ValueError:
-        given = -1
-    if not 0 < given < float("inf"):
-        raise ValueError(f"{variable} is {text!r}. Set it to a number above 0.")
+        given = kind(-1)
+    if not 0 < given < MILLION:
+        whole = "whole " if kind is int else ""
+        raise ValueError(
+            f"{variable} is {text!r}. Set it to a {whole}number above 0, below a million."
+        )
     return given
 
 
-TIME_ZONE = os.environ.get("BMS_TIME_ZONE") or "Europe/Paris"
+def time_zone() -> str:
+    """Return the company's time zone; raise `ValueError` that names the variable: Airflow would name none."""
+    name = os.environ.get("BMS_TIME_ZONE") or "Europe/Paris"
+    try:
+        return ZoneInfo(name).key
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        raise ValueError(
+            f"BMS_TIME_ZONE is {name!r}. Set it to the name of a time zone, such as Europe/Paris."
+        ) from None
+
+
+TIME_ZONE = time_zone()
 """The company's time zone; `bms_flows.runtime.settings` reads the same variable for the tasks."""
 
-TASK_SLOTS = int(positive_number("BMS_TASK_SLOTS", pool.TASK_SLOTS))
+TASK_SLOTS = positive_number("BMS_TASK_SLOTS", pool.TASK_SLOTS)
 """Pool slots of a task: its maximum number of requests in flight."""
 
 SERVICE: dict[str, Any] = {"pool": pool.NAME, "pool_slots": TASK_SLOTS}
@@ -219,7 +238,7 @@ WITHOUT_WINDOW: Any = (  # names, which Airflow's annotation omits
 MAX_DROP_RUNS = 500
 """Active runs of an onboarding DAG; runs that wait for an approval count too but use no worker."""
 
-APPROVAL_TIMEOUT = timedelta(hours=positive_number("BMS_APPROVAL_HOURS", 72))
+APPROVAL_TIMEOUT = timedelta(hours=positive_number("BMS_APPROVAL_HOURS", 72.0))
 """Time to answer an approval request; the plan is rejected when it expires."""
 
 INTEGER: dict[str, Any] = {"type": ["null", "integer"], "minimum": 0, "maximum": 2**63 - 1}

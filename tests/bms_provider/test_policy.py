@@ -108,10 +108,29 @@ def test_a_number_is_read_from_the_environment_or_takes_its_default(
     assert policy.positive_number("BMS_TASK_SLOTS", 8) == 4
 
 
-@pytest.mark.parametrize("given", ["four", "0", "-1", "nan", "inf"])
+@pytest.mark.parametrize("given", ["four", "0", "0.5", "-1", "nan", "inf", "1000000"])
 def test_an_invalid_number_raises_with_the_variable_and_the_accepted_values(
     given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BMS_TASK_SLOTS", given)
-    with pytest.raises(ValueError, match=f"BMS_TASK_SLOTS is '{given}'. Set it to a number"):
+    with pytest.raises(ValueError, match=f"BMS_TASK_SLOTS is '{given}'. Set it to a whole number"):
         policy.positive_number("BMS_TASK_SLOTS", 8)
+
+
+@pytest.mark.parametrize("given", ["1e12", "nan", "x"])
+def test_an_invalid_approval_time_raises_with_the_variable(
+    given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMS_APPROVAL_HOURS", given)
+    with pytest.raises(ValueError, match=f"BMS_APPROVAL_HOURS is '{given}'. Set it to a number"):
+        policy.positive_number("BMS_APPROVAL_HOURS", 72.0)
+
+
+@pytest.mark.parametrize("given", ["Europe/Paris ", "Europe/Pariss", "Europe", " ", "/etc"])
+def test_an_unknown_time_zone_raises_with_the_variable(
+    given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Airflow's own error has only the value."""
+    monkeypatch.setenv("BMS_TIME_ZONE", given)
+    with pytest.raises(ValueError, match=f"BMS_TIME_ZONE is '{given}'. Set it to the name"):
+        policy.time_zone()

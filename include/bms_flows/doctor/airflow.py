@@ -84,10 +84,8 @@ def dags(api: Api, settings: FlowSettings) -> Iterator[Finding]:
 
 def pool(api: Api, environment: Mapping[str, str]) -> Iterator[Finding]:
     """Yield a pool that is missing or smaller than a task."""
-    found, slots = (
-        api.call(f"/api/v2/pools/{POOL}"),
-        int(environment.get("BMS_TASK_SLOTS") or TASK_SLOTS),
-    )
+    found, given = api.call(f"/api/v2/pools/{POOL}"), environment.get("BMS_TASK_SLOTS") or ""
+    slots = int(given) if given.isdecimal() else TASK_SLOTS  # import errors name another value
     if found is None:
         yield Finding("no_slots", f"The pool {POOL} does not exist.")
     elif 0 <= found["slots"] < slots:

@@ -79,9 +79,9 @@ def is_over(freshness: Freshness, alarm: Alarm) -> bool:
 
 def describe(freshness: Freshness, links: Links) -> str:
     """Return a sentence about a missed target: times, limit and entities. Pure."""
-    oldest = min(
-        (each.complete_at for each in freshness.alarming if each.complete_at), default=None
-    )
+    # A held backfill raises an alarm although every entity is fresh.
+    loads = freshness.alarming or freshness.entities
+    oldest = min((each.complete_at for each in loads if each.complete_at), default=None)
     last = (
         f"the last complete load ended {links.time(oldest)}, {span(freshness.at - oldest)} ago"
         if oldest

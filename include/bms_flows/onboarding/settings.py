@@ -12,6 +12,7 @@ from bms_flows.catalog import CREATED_BY
 from bms_flows.runtime.settings import (
     Constant,
     Count,
+    Country,
     FlowSettings,
     Language,
     Positive,
@@ -91,7 +92,7 @@ class OnboardingSettings(FlowSettings):
     """Maximum number of concurrent creates in one task."""
     chunk_rows: Constant[int] = 500
     """Rows per task; a large drop is divided into at most eight larger tasks."""
-    phone_region: str = "FR"
+    phone_region: Country = "FR"
     """Country (ISO code) of phone numbers without a prefix."""
 
     rules: str = ""

@@ -30,8 +30,15 @@ Count = Annotated[
     int, Meta(ge=1, lt=10**9, description="a whole number above 0 with at most 9 digits")
 ]
 """`timedelta` takes no more than 9 digits of days."""
-Positive = Annotated[float, Meta(gt=0, lt=10**9, description="a number above 0")]
-Switchable = Annotated[Positive | None, Meta(description="a number above 0, or to off")]
+Days = Annotated[
+    int, Meta(ge=1, lt=10**5, description="a whole number above 0 with at most 5 digits")
+]
+"""Subtracted from a date, a million days precede the year 1."""
+Positive = Annotated[float, Meta(gt=0, lt=10**6, description="a number above 0, below a million")]
+"""Added to a time, 100 million hours exceed the year 9999."""
+Switchable = Annotated[
+    Positive | None, Meta(description="a number above 0, below a million, or to off")
+]
 TimeZone = Annotated[ZoneInfo, Meta(description="the name of a time zone, such as Europe/Paris")]
 TimeOfDay = Annotated[
     str, Meta(pattern=r"^([01]\d|2[0-3]):[0-5]\d$", description="a time such as 07:30")
@@ -92,7 +99,7 @@ class FlowSettings:
     """Days per invoice request; limits the size of a response."""
     unit_days: Constant[int] = 366
     """Maximum number of days of one entity that one task loads."""
-    lookback_days: Count = 35
+    lookback_days: Days = 35
     """Latest days, the last requested one included, that a run without a first day reads."""
     lookback_budget: Count = 120
     """Maximum number of older days that a run reads: never read, with findings or with open invoices."""

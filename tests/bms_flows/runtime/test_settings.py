@@ -54,7 +54,7 @@ def test_freshness_targets_are_numbers_or_off() -> None:
     assert read.fresh_hours == {"contact_sync": 1.5, "retention": "off"}
 
 
-@pytest.mark.parametrize("hours", ["0", "-1", "NaN", "1e999", '"never"', "null"])
+@pytest.mark.parametrize("hours", ["0", "-1", "NaN", "1e999", "99999999", '"never"', "null"])
 def test_other_hours_are_refused(hours: str) -> None:
     with pytest.raises(
         InvalidSetting,
@@ -72,11 +72,13 @@ def test_a_freshness_target_of_an_unknown_flow_is_refused() -> None:
     ("variable", "text", "allowed"),
     [
         ("BMS_WINDOW_DAYS", "0", "a whole number above 0 with at most 9 digits"),
-        ("BMS_SETTLE_S", "nan", "a number above 0"),
-        ("BMS_APPROVAL_ALARM_HOURS", "-1", "a number above 0, or to off"),
+        ("BMS_LOOKBACK_DAYS", "999999", "a whole number above 0 with at most 5 digits"),
+        ("BMS_SETTLE_S", "nan", "a number above 0, below a million"),
+        ("BMS_APPROVAL_ALARM_HOURS", "-1", "a number above 0, below a million, or to off"),
         ("BMS_LANGUAGE", "DE", "EN or FR"),
         ("BMS_TIME_ZONE", "Paris", "the name of a time zone, such as Europe/Paris"),
         ("BMS_HOLIDAYS", "fr", "the ISO code of a country, such as FR"),
+        ("BMS_PHONE_REGION", "France", "the ISO code of a country, such as FR"),
         ("BMS_APPROVAL", "sometimes", "always, never or a number of rows"),
         ("BMS_CREATE_STOPPED_BY", "500", "statuses such as 403,404,405, or to none"),
     ],

@@ -14,6 +14,8 @@ import idna
 import phonenumbers
 from phonenumbers import PhoneNumberFormat, PhoneNumberType
 
+from bms_flows.runtime.settings import InvalidSetting
+
 NAMES: Final = ("last_name", "first_name")
 _NO_SIGNS: Final = frozenset(',;:/\\&*?!"#%_')
 _APOSTROPHES: Final = frozenset("`\u00b4")
@@ -165,6 +167,14 @@ def phone_number(text: Any, region: str | None) -> str | None:
     """
     number = _parsed(text, region)
     return None if number is None else _written(number)
+
+
+def phone_region(setting: str) -> str:
+    """Return `BMS_PHONE_REGION`; raise `InvalidSetting` if it is unknown: no number would have a normal form."""
+    if setting not in phonenumbers.SUPPORTED_REGIONS:
+        text = f"BMS_PHONE_REGION is {setting!r}, of which no phone numbers are known. Set it to a country's ISO code."
+        raise InvalidSetting(text)
+    return setting
 
 
 def lacks_prefix(text: Any, region: str) -> bool:

@@ -22,6 +22,7 @@ from bms_flows.onboarding.resources.evidence import (
     hidden_key,
 )
 from bms_flows.onboarding.resources.match_rules import Identity
+from bms_flows.onboarding.resources.normal_forms import phone_region
 from bms_flows.onboarding.resources.remote import (
     IdUnconfirmed,
     ListIncomparable,
@@ -80,7 +81,7 @@ class ServiceRemote:
     @classmethod
     def described(cls, region: str) -> tuple[Resource, Identity]:
         """Return the resource and its match rules where phone numbers without prefix are of `region`."""
-        own = replace(cls.resource, region=region)
+        own = replace(cls.resource, region=phone_region(region))
         return own, cls._identity_of(own)
 
     @staticmethod

@@ -9,6 +9,7 @@ from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.sheet import Row
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.runtime.settings import InvalidSetting
 
 
 @pytest.mark.parametrize(
@@ -141,6 +142,14 @@ def test_the_region_of_the_settings_is_the_country_of_an_address_without_one(
     assert codes("BE", "470123456") == {phone: "lost_prefix"}
     assert codes("ES", "612345678") == {}
     assert codes("FR", "612345678") == {phone: "lost_prefix", "postal_code": "lost_prefix"}
+
+
+@pytest.mark.parametrize("region", ["UK", "XX", "FRA"])
+def test_a_region_without_phone_numbers_names_its_setting(region: str) -> None:
+    """Two rows with one mobile number were created twice."""
+    settings = OnboardingSettings.from_environment({"BMS_PHONE_REGION": region})
+    with pytest.raises(InvalidSetting, match=f"BMS_PHONE_REGION is '{region}'"):
+        rules.Reading.of("contact", settings)
 
 
 @pytest.mark.parametrize(
