@@ -103,3 +103,13 @@ def test_a_removal_without_an_undo_sheet_stays_a_change_for_users(
     execute(warehouse, "update bms.creation set changed_at = changed_at - interval '1 minute'")
     assert run(drop(csv("900001;Lefèvre;Aurélie;2026-05-01;"))) == {"needs_review": 1}
     assert scalar(warehouse, "select count(*) from bms.creation") == 1
+
+
+def test_a_later_run_of_a_drop_still_reports_what_the_drop_created(
+    sandbox: Sandbox, drop: Drop
+) -> None:
+    """A run that leaves a row unfinished asks for another one, which writes the report again."""
+    sandbox.set_fault("commit_then_500", "create_employee", count=1)
+    first = replace(drop(PEOPLE), kept="")
+    assert run(first) == {"created": 2, "adopted": 1}
+    assert run(first) == {"created": 2, "adopted": 1}

@@ -68,18 +68,17 @@ async def make_receipt(snapshots: DropLists, plan_id: str) -> tuple[list[RowOutc
     that time.
     """
     ledger, remote, sheet = snapshots.ledger, snapshots.remote, snapshots.sheet
-    engine = ledger.engine
-    plan = await asyncio.to_thread(approval.Plans(engine, snapshots.drop_id).load, plan_id)
+    plan = await asyncio.to_thread(approval.Plans(ledger.engine, snapshots.drop_id).load, plan_id)
     entries = await ledger.by_key({row["key"] for row in plan.rows if row["key"]})
-    fields = await asyncio.to_thread(verified_fields, engine, [e.id for e in entries.values()])
+    sent = [entry.id for entry in entries.values()]
+    fields = await asyncio.to_thread(verified_fields, ledger.engine, sent)
     values = {row.line: row.values for row in sheet.rows}
     findings: list[DuplicateFinding] = []
     contradicting: dict[int, tuple[str, Collection[str]]] = {}
     shown: ServiceLists | None = None
     if plan.state == "applied" and entries:
         shown = await snapshots.refresh()
-        records = list(shown.records.values())
-        findings = await find_duplicates(ledger, remote.identity, records)
+        findings = await find_duplicates(ledger, remote.identity, [*shown.records.values()])
         identifying = {*NAMES, *remote.resource.key} - {remote.identity.scope}
         contradicting = contradictions(entries.values(), fields, shown, findings, identifying)
         likenesses = {r["key"]: finders_of(sheet, remote.identity)[r["line"]] for r in plan.rows}
@@ -125,8 +124,11 @@ def outcome_of(
     drop_id: int,
 ) -> RowOutcome:
     """Return the outcome of a planned row of a drop, from its action and its ledger entry. Pure."""
-    line = row["line"]
-    if row["action"] in (Action.REJECTED, Action.ALREADY_THERE, Action.MANUAL_CHANGE):
+    line, there = row["line"], row["action"] == Action.ALREADY_THERE
+    own = entry if entry and entry.made and entry.drop_id == drop_id else None
+    if there and own and own.remote_id == row["remote_id"] and plan_state == "applied":
+        return _by_entry(row, own, fields or {}, drop_id)  # an earlier run made it
+    if there or row["action"] in (Action.REJECTED, Action.MANUAL_CHANGE):
         return _by_plan(row)
     if entry is None or (plan_state != "applied" and entry.state is not State.REVIEW):
         # The row was not entered: dry run, or the plan is not approved.
@@ -190,10 +192,8 @@ def _by_entry(
                 faults=(Fault(OTHER_DATA, line),) if state == "needs_review" else (),
             )
         case State.REJECTED | State.GIVEN_UP:
-            reason = entry.reason or ""
-            code, _, status = (
-                reason.partition("_") if reason[:8] == "refused_" else (reason, "", "")
-            )
+            code = entry.reason or ""
+            code, _, status = code.partition("_") if code[:8] == "refused_" else (code, "", "")
             fault = Fault(code, line, details={"status": status})
             return RowOutcome(line=line, state="rejected", faults=(fault,))
         case State.REVIEW:
