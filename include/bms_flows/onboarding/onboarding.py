@@ -119,7 +119,7 @@ class Onboarding:
 
         If the data changed since and more or other rows would be created, the manifest has no chunks
         and asks again. Raises `OtherVersion` if the run began before an upgrade that changed manifests,
-        and `NotApproved` without an answer: a user marked the approval task as successful.
+        and `NotApproved` without an answer or a plan: the task was marked by hand, the warehouse restored.
         """
         _require_version(proposed)
         drop_id, plan_id = proposed["drop"], proposed.get("plan")
@@ -129,12 +129,12 @@ class Onboarding:
         if plan_id is None or self.run.params.get("dry_run"):
             return nothing
         drop, plans = claim.get(self.flow.warehouse, drop_id), Plans(self.flow.warehouse, drop_id)
+        plans.load(plan_id)  # a restored warehouse may have given the number to another file
         if drop.dag_run_id != self.run.id:
             return {**nothing, "plan": None, "text": f"taken over by run {drop.dag_run_id}"}
         if answer is None:
             raise NotApproved(
-                f"the request to approve drop {drop_id} has no answer, so no row is created:"
-                " clear the approval task to ask again"
+                f"the request to approve drop {drop_id} has no answer: clear the approval task to ask again"
             )
         approved, who = answer["approved"], answer["who"]
         # A user cleared the planning task, but not the approval: nobody has seen this plan.

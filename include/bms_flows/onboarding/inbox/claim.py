@@ -220,7 +220,10 @@ def get(engine: Engine, number: int) -> Drop:
     """Return drop `number`; raise `NoSuchDrop`."""
     found = _drops(engine, dropped_file.c.id == number)
     if not found:
-        raise NoSuchDrop(f"there is no drop {number}; its report and the board name its number")
+        raise NoSuchDrop(
+            f"there is no drop {number}: its report and the board name its number. If the warehouse was"
+            " restored to before the drop, drop the file again (its original is in archive/)"
+        )
     return found[0]
 
 

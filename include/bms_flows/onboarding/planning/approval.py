@@ -164,7 +164,10 @@ class Plans:
         with self.engine.connect() as connection:
             found = connection.execute(wanted).one_or_none()
         if found is None:
-            raise NotApproved(f"drop {self.drop_id} has no plan {plan_id[:12]}")
+            raise NotApproved(
+                f"drop {self.drop_id} has no plan {plan_id[:12]}, perhaps because the warehouse was"
+                " restored: drop the file again (its original is in archive/)"
+            )
         return found
 
     def latest_applied(self) -> Row[*tuple[Any, ...]] | None:

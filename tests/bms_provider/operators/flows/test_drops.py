@@ -654,6 +654,31 @@ def test_a_run_whose_drop_was_taken_over_writes_no_report(
     assert (row.state, row.counts) == ("applied", written["counts"])
 
 
+@pytest.mark.parametrize("number_given_again", [False, True])
+def test_an_approval_after_a_restore_to_before_the_drop_fails_and_names_the_remedy(
+    warehouse: Engine,
+    inbox: Path,
+    dropped: str,
+    number_given_again: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("BMS_APPROVAL", "always")
+    with run(path=dropped):
+        lost = plan("employee")
+    execute(warehouse, "truncate bms.dropped_file, bms.creation_plan restart identity cascade")
+    if number_given_again:
+        (inbox / "b.csv").write_text(f"{HEADER}810009;Roy;Ana;1;2027-01-04\r\n")
+        with run("manual__2", path="b.csv"):
+            assert plan("employee")["drop"] == lost["drop"]
+    with (
+        run(path=dropped),
+        pytest.raises(
+            LookupError if not number_given_again else NotApproved, match="drop the file again"
+        ),
+    ):
+        enter(lost, {"approved": True, "who": "ada", "plan": lost["plan"]})
+
+
 def test_a_refused_drop_that_is_triggered_again_waits_on_the_board_but_not_as_a_dry_run(
     warehouse: Engine, dropped: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
