@@ -85,9 +85,11 @@ class Inbox:
     def provide(self) -> None:
         """Create the inbox with its templates if needed."""
         page = Links.of(self.flow.settings).flow(CREATED_BY[self.name].dag_id)
-        reading = self.reading
-        described = replace(reading.resource, required=reading.rules.required)
-        templates.provide(self.folder, described, reading.declared, page=page)
+        templates.provide(self.folder, self._described, self.reading.declared, page=page)
+
+    @property
+    def _described(self) -> Resource:
+        return replace(self.reading.resource, required=self.reading.rules.required)
 
     def dispatch(self, step: step_log.Step) -> list[dict[str, Any]]:
         """Claim every settled file; return the DAG runs to start, one per drop.
@@ -146,7 +148,8 @@ class Inbox:
     def _update_notice(self) -> None:
         """Write into the inbox which files and folders are not claimed, and why."""
         engine, settings = self.flow.warehouse, self.flow.settings
-        now, own_files = database.now(engine), templates.names(self.resource)
+        filled_in = templates.filled_in(self.folder, self._described, self.reading.declared)
+        now, own_files = database.now(engine), templates.names(self.resource) - filled_in
         skipped = [
             *unclaimed.waiting_files(unclaimed.current(engine, self.name), now),
             *unclaimed.repeated_files(engine, self.name, self._list_files),

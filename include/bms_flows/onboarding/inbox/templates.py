@@ -3,13 +3,14 @@
 A star marks a required column: reading a header ignores punctuation, so a filled-in template is read.
 """
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Final, Literal
 
 from upath import UPath
 
 from bms_flows.onboarding.inbox import unclaimed
-from bms_flows.onboarding.inbox.discovery import local
+from bms_flows.onboarding.inbox.discovery import head, local
 from bms_flows.onboarding.reading import tokens
 from bms_flows.onboarding.reading.encoding import ENCODINGS
 from bms_flows.onboarding.reading.numbers_and_dates import (
@@ -18,11 +19,12 @@ from bms_flows.onboarding.reading.numbers_and_dates import (
     parse_date,
 )
 from bms_flows.onboarding.reading.parts import TEXT
+from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.xlsx_writer import ALL_TEXT, SheetRow, text, xlsx_file
 from bms_flows.onboarding.resources.description import Field, Resource
 from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat
 from bms_flows.runtime.settings import Language
-from bms_flows.runtime.storage import write_if_changed
+from bms_flows.runtime.storage import NotRegularFile, write_if_changed
 from bms_flows.texts import ADVICE, KINDS, typeset
 from bms_flows.texts import READ_ME as READ_ME_TEXTS
 
@@ -34,7 +36,11 @@ _DATES = {
     "mdy": "12/31/2026, 2026-12-31",
     "ymd": "2026-12-31",
 }
-_STRFTIME = {"dmy": "%d/%m/%Y", "mdy": "%m/%d/%Y", "ymd": "%Y-%m-%d"}
+_STRFTIME: Final[Mapping[Literal["dmy", "mdy", "ymd"], str]] = {
+    "dmy": "%d/%m/%Y",
+    "mdy": "%m/%d/%Y",
+    "ymd": "%Y-%m-%d",
+}
 
 
 def names(resource: Resource) -> frozenset[str]:
@@ -57,7 +63,7 @@ def provide(
 ) -> None:
     """Create the inbox and write its files where they are missing or differ; safe to repeat.
 
-    `page` is the address of the page that lists the drops of the inbox.
+    A template that a user filled in and saved there stays. `page` is the address of the page that lists the drops of the inbox.
 
     A folder is group-writable whatever the umask is; its files contain no personal data and are
     readable by all users.
@@ -66,12 +72,31 @@ def provide(
     if here is not None and not here.exists():
         here.mkdir(parents=True, exist_ok=True)
         here.chmod(0o770)
-    for name, content in (
-        (READ_ME, read_me(resource, declared, page=page)),
-        (csv_name(resource), csv_template(resource, declared)),
-        (xlsx_name(resource), xlsx_template(resource, declared)),
-    ):
-        write_if_changed(inbox / name, content, READABLE)
+    files = _templates(resource, declared) | {READ_ME: read_me(resource, declared, page=page)}
+    for name in files.keys() - filled_in(inbox, resource, declared):
+        write_if_changed(inbox / name, files[name], READABLE)
+
+
+def filled_in(
+    inbox: UPath, resource: Resource, declared: DeclaredFormat = UNDECLARED
+) -> frozenset[str]:
+    """Return the names of the templates that hold other rows than the example."""
+    formats = [DeclaredFormat(order, mark) for order in _STRFTIME for mark in (",", ".")]
+    examples = {"", *(_example(each, given) for each in resource.fields for given in formats)}
+    found = set[str]()
+    for name, content in _templates(resource, declared).items():
+        with suppress(FileNotFoundError, PermissionError, NotRegularFile, IsADirectoryError):
+            if (there := head(inbox / name)) != content:
+                rows = read(there, name, resource, declared).rows
+                found |= {name for row in rows if not examples.issuperset(row.cells)}
+    return frozenset(found)
+
+
+def _templates(resource: Resource, declared: DeclaredFormat) -> dict[str, bytes]:
+    return {
+        csv_name(resource): csv_template(resource, declared),
+        xlsx_name(resource): xlsx_template(resource, declared),
+    }
 
 
 def csv_template(resource: Resource, declared: DeclaredFormat = UNDECLARED) -> bytes:

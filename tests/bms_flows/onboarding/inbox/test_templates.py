@@ -3,23 +3,28 @@
 import os
 import re
 import stat
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import openpyxl
 import pytest
+from sqlalchemy import Engine
 from upath import UPath
 
 from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.inbox import templates
 from bms_flows.onboarding.inbox.discovery import list_files
+from bms_flows.onboarding.inbox.unclaimed import NAME
+from bms_flows.onboarding.inboxes import Inbox
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.consultant import consultant
 from bms_flows.onboarding.resources.contact import contact
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.employee import EMPLOYEE
-from bms_flows.onboarding.settings import DeclaredFormat
+from bms_flows.onboarding.settings import DeclaredFormat, OnboardingSettings
+from bms_flows.runtime.context import FlowContext
 from bms_flows.texts import ADVICE
 
 PAGE = "https://airflow.example.com/bms/flows/employee_onboarding"
@@ -163,3 +168,30 @@ def test_an_inbox_is_created_once_and_repaired(inbox: UPath) -> None:
     assert (inbox / "_modele_employees.csv").read_bytes() == found["_modele_employees.csv"]
     assert (inbox / "_LISEZMOI.txt").read_bytes() == found["_LISEZMOI.txt"]
     assert list_files(inbox) == {}
+
+
+@pytest.mark.parametrize("declared", [DeclaredFormat(), DeclaredFormat("mdy", ".")])
+def test_a_template_that_a_user_filled_in_stays_until_it_is_renamed(
+    declared: DeclaredFormat, inbox: UPath, warehouse: Engine
+) -> None:
+    """Also with a row in place of the example; one that was only saved, or is older, is replaced."""
+    settings = OnboardingSettings(inbox_formats={"employees": declared})
+    own = Inbox(FlowContext(warehouse, inbox.parent.parent, settings), "employee", settings)
+    templates.provide(inbox, EMPLOYEE, page=PAGE)
+    own.provide()
+    name = templates.xlsx_name(EMPLOYEE)
+    book: Any = openpyxl.load_workbook(BytesIO((inbox / name).read_bytes()))
+    for number, filled_in in (("004217", False), ("004218", True)):
+        book.active["G2"] = number
+        saved = BytesIO()
+        book.save(saved)
+        (inbox / name).write_bytes(saved.getvalue())
+        own.tidy()
+        own.provide()
+        assert ((inbox / name).read_bytes() == saved.getvalue()) == filled_in
+        assert (inbox / NAME).exists() == filled_in
+    (inbox / name).unlink()
+    own.tidy()
+    own.provide()
+    assert not (inbox / NAME).exists()
+    assert (inbox / name).exists()
