@@ -590,7 +590,7 @@ def test_a_file_dropped_again_while_its_approver_is_asked_takes_no_drop_from_its
     assert dispatched() == []
     with run(path=dropped):
         assert carry_through(proposed, {"approved": True, "who": "ada"})["created"] == 1
-    assert not file.exists(), "the drop has archived the same content"
+    assert [drop_row(warehouse, n).state for n in dispatched()] == ["open"], "the later file"
 
 
 def test_a_file_whose_run_died_before_it_was_archived_is_started_again(
