@@ -38,7 +38,8 @@ CONNECTION_FIELDS = {
     "application_id": _text("Application ID", "Sent with client ID and secret in a token request."),
     "entities": _text(
         "Entities",
-        "Numbers of the entities whose invoices and employees are read, for example 1, 2, 5.",
+        "Numbers of the entities whose invoices and employees are read, for example 1, 2, 5. A new entity's "
+        "invoices older than BMS_LOOKBACK_DAYS need a backfill.",
     ),
     "expires_in_unit": _text(
         "Unit of expires_in",

@@ -96,6 +96,11 @@ def plan_with_lookback(
             gap=settings.lookback_gap,
         )
         over_budget += lookback.over_budget
+        if not stored:
+            LOG.warning(
+                "entity %s: first read, from %s on. If the entity has older invoices, run a backfill.",
+                *(entity, lookback.windows[0].start),
+            )
         for gap in lookback.gaps:
             LOG.warning(
                 "entity %s: no run has read %s. The look-back leaves out gaps of more than %s days. "

@@ -46,6 +46,17 @@ def test_days_read_before_they_were_over_are_read_once_they_are(
     assert {*Window(today(), last)} <= days
 
 
+def test_the_first_read_of_a_new_entity_says_that_older_invoices_need_a_backfill(
+    warehouse: Engine, extract: Extract, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing else would say that an entity which joined has only its latest invoices."""
+    extract("2026-03-01", "2026-03-01")
+    asked = Window(date(2026, 3, 30), date(2026, 3, 30))
+    plan_with_lookback(warehouse, [1, 2], asked, FlowSettings(), today=date(2026, 3, 31))
+    said = "entity 2: first read, from 2026-02-24 on. If the entity has older invoices, run a backfill."
+    assert caplog.messages[1:] == [said]
+
+
 def test_a_day_entered_before_it_was_over_counts_as_never_read(warehouse: Engine) -> None:
     """As loads of an earlier release entered it."""
     with warehouse.begin() as connection:
