@@ -5,6 +5,7 @@ in one process and start first, because they take longest. The summary prints th
 """
 
 import atexit
+import gc
 import os
 import shutil
 import signal
@@ -60,6 +61,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the slowest tests first."""
     items.sort(key=lambda item: AIRFLOW not in item.path.parents)
+
+
+def pytest_collection_finish() -> None:
+    """Exclude what was imported and collected from garbage collection: a seventh of the suite's CPU time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
