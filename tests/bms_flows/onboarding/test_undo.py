@@ -19,8 +19,9 @@ from bms_warehouse.queries import drops
 from bms_warehouse.tables.mirror import MIRROR_TABLES
 from tests.bms_flows.mirror.environment import Mirror
 from tests.bms_flows.onboarding.conftest import Drop, csv
+from tests.bms_flows.onboarding.crm import TWO
 from tests.bms_flows.onboarding.onboarding import Run, onboard
-from tests.support.sql import execute, scalar
+from tests.support.sql import execute, scalar, scalars
 
 PEOPLE = csv(
     "900002;Martin;Paul;2026-05-01;900001",
@@ -113,3 +114,17 @@ def test_a_later_run_of_a_drop_still_reports_what_the_drop_created(
     first = replace(drop(PEOPLE), kept="")
     assert run(first) == {"created": 2, "adopted": 1}
     assert run(first) == {"created": 2, "adopted": 1}
+
+
+def test_a_deleted_record_is_no_duplicate_of_the_record_that_replaces_it(
+    sandbox: Sandbox, warehouse: Engine, drop: Drop
+) -> None:
+    """The lists of contacts still show what users deleted, as deleted."""
+    first = drop(TWO["contact"], "contact")
+    assert run(first) == {"created": 2}
+    claim.open_undo_sheet(warehouse, first.drop_id, "marie")
+    for remote_id in scalars(warehouse, "select remote_id from bms.creation"):
+        sandbox.edit("contacts", remote_id, deleted=True)
+    assert run(drop(TWO["contact"], "contact")) == {"created": 2}
+    assert run(drop(TWO["contact"], "contact")) == {"already_there": 2}
+    assert scalar(warehouse, "select count(*) from bms.creation_event where what = 'double'") == 0

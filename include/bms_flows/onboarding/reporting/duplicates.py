@@ -29,7 +29,7 @@ class DuplicateFinding:
     """A row that was sent and whose records in the service contradict the ledger.
 
     `double`: more than one record. `surfaced`: a record of a row that was rejected, abandoned or left
-    to a reviewer.
+    to a reviewer. Records that the service shows as deleted don't count.
     """
 
     what: Literal["double", "surfaced"]
@@ -50,6 +50,7 @@ def compare(
         marks = tuple(sorted(known.comparison_fields.items())) if named else ()
         for key in entries.keys() & {known.key or "", *known.other_digests}:
             by_key[key][marks].add(known.remote_id)
+    deleted = {known.remote_id for known in shown if known.deleted}
     loose = _loose_doubles(entries, shown)
     found = []
     for key in by_key.keys() | loose.keys():
@@ -63,6 +64,7 @@ def compare(
         ids = (ids | loose.get(key, set())) - {*entry.dismissed}
         if entry.state in EXISTING and entry.remote_id is not None:
             ids.add(entry.remote_id)
+        ids -= deleted
         if len(ids) > 1:
             found.append(DuplicateFinding("double", entry.id, key, tuple(sorted(ids))))
         elif ids and entry.state not in EXISTING:
@@ -156,9 +158,7 @@ def contradictions(
         if entry.state is State.CREATED and absent:
             found[entry.id] = "created_not_found", ()
         elif finding is not None and entry.state in EXISTING:
-            deleted = {each for each in finding.remote_ids if shown.shows_deleted(each)}
-            if len(finding.remote_ids) - len(deleted) > 1:
-                found[entry.id] = "duplicate_found", finding.remote_ids
+            found[entry.id] = "duplicate_found", finding.remote_ids
         elif finding is not None and entry.state is State.REJECTED:
             found[entry.id] = "refused_but_created", finding.remote_ids
     return found
