@@ -193,8 +193,9 @@ def _unfinished(inbox: UPath, seen: FoundFile) -> WaitReason | None:
         why = _not_ready(inbox, seen)
     except FileNotFoundError:
         return "growing"
-    except OSError:
-        return "unreadable"
+    except OSError as error:
+        # A share refuses to open what a program of another computer writes.
+        return "being_written" if error.errno in storage.BUSY else "unreadable"
     return why or (None if find_file(inbox, seen.path) == seen else "growing")
 
 

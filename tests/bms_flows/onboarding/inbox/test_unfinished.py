@@ -1,8 +1,11 @@
 """Incomplete files: one waiting drop per file until the file is claimed, removed or reported."""
 
+import errno
+import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
@@ -136,3 +139,18 @@ def test_a_notice_states_duration_reason_and_remedy(reason: WaitReason) -> None:
     assert waits.long(now := since + timedelta(minutes=7))
     assert waits.text(now).startswith("drop 12 waits for 7 min. ")
     assert WAITING[reason]["EN"].remedy in waits.text(now)
+
+
+def test_a_file_that_a_share_refuses_to_open_while_it_is_copied_is_being_written(
+    tmp_path: Path, warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.csv").write_bytes(b"Nom\nA\n")
+    opened = os.open
+
+    def refused(path: Any, *given: Any, **also: Any) -> int:
+        if str(path).endswith("a.csv"):
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(path))
+        return opened(path, *given, **also)
+
+    monkeypatch.setattr(os, "open", refused)
+    assert [each.reason for each in look_twice(UPath(tmp_path), warehouse)] == ["being_written"]
