@@ -133,7 +133,8 @@ def reason_text(reason: ApprovalReason, language: Language, resource: str = "emp
         )
         if reason.code == "rows_of_day":
             now, plus, before = found.partition(" + ")
-            found = f"{now} créations" + (f" et {before} déjà faites" if plus else "")
+            found = f"{now} création{'s' * (now != '1')}"
+            found += f" et {before} déjà faite{'s' * (before != '1')}" * bool(plus)
     return text.format(found=found, limit=limit)
 
 

@@ -52,12 +52,15 @@ def test_figures_are_written_as_the_language_writes_them() -> None:
     assert "rejected rows: 14 / 26, the limit is 50%; 1200 rows" in english.sentences[1]
 
 
-def test_rows_created_before_on_the_same_day_are_counted_apart() -> None:
-    reasons = [ApprovalReason("rows_of_day", "7 + 17", "20")]
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [("7 + 17", "7 créations et 17 déjà faites"), ("1 + 1", "1 création et 1 déjà faite")],
+)
+def test_rows_created_before_on_the_same_day_are_counted_apart(found: str, said: str) -> None:
+    reasons = [ApprovalReason("rows_of_day", found, "20")]
     asked = question(replace(REQUEST, reasons=reasons), language="FR", hours=1, page=PAGE)
     assert asked.sentences[1] == (
-        "Approbation demandée\xa0: 7 créations et 17 déjà faites sans approbation en un jour,"
-        " la limite est 20."
+        f"Approbation demandée\xa0: {said} sans approbation en un jour, la limite est 20."
     )
 
 
