@@ -16,8 +16,9 @@ from pathlib import Path
 
 import hypothesis
 import psutil
+import psycopg
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_sandbox.serve import Sandbox
 from tests.certificates import self_signed
@@ -150,18 +151,22 @@ def postgres() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def migrated(postgres: str) -> str:
+def postgres_session(postgres: str) -> Iterator[psycopg.Connection]:
+    """A session of the server that makes and drops databases."""
+    with psycopg.connect(postgres, autocommit=True) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def migrated(postgres: str, postgres_session: psycopg.Connection) -> str:
     """Name of a template database with the current schema."""
     from bms_warehouse import database, migration
 
-    engine = database.connect(postgres, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        made = connection.scalar(text("select 1 from pg_database where datname = 'bms_template'"))
-        if not made:
-            connection.execute(text("create database bms_template"))
-    engine.dispose()
-    if made:
+    if postgres_session.execute(
+        "select from pg_database where datname = 'bms_template'"
+    ).fetchone():
         return "bms_template"
+    postgres_session.execute("create database bms_template")
     template = database.connect(_named(postgres, "bms_template"))
     migration.migrate(template)
     template.dispose()
@@ -169,19 +174,17 @@ def migrated(postgres: str) -> str:
 
 
 @pytest.fixture
-def warehouse_uri(postgres: str, migrated: str) -> Iterator[str]:
+def warehouse_uri(
+    postgres: str, postgres_session: psycopg.Connection, migrated: str
+) -> Iterator[str]:
     """URI of an empty warehouse of the test's own."""
-    from bms_warehouse import database
-
     name = f"bms_{uuid.uuid4().hex}"
-    server = database.connect(postgres, isolation_level="AUTOCOMMIT")
-    with server.connect() as connection:
-        # Without syncing, copied files cost a fifth of copied pages.
-        connection.execute(text(f"create database {name} template {migrated} strategy file_copy"))
+    # Without syncing, copied files cost a fifth of copied pages.
+    postgres_session.execute(
+        f"create database {name} template {migrated} strategy file_copy".encode()
+    )
     yield _named(postgres, name)
-    with server.connect() as connection:
-        connection.execute(text(f"drop database {name} with (force)"))
-    server.dispose()
+    postgres_session.execute(f"drop database {name} with (force)".encode())
 
 
 @pytest.fixture
