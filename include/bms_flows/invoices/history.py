@@ -12,6 +12,7 @@ from bms_flows.invoices.day_counts import HISTORY, DayHistory, HeldDay
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import profiles
 from bms_flows.runtime.windows import local_date
+from bms_warehouse.queries.invoices import last_read_before_acceptance
 from bms_warehouse.tables import client_invoice, client_invoice_day, control_total, step_run
 
 
@@ -37,13 +38,15 @@ def load_history(
         .where(control_total.c.id_entity == unit.id_entity, step_run.c.state == "complete")
         .distinct()
     ).all()
+    covered = last_read_before_acceptance(connection, unit.id_entity, read) if known[1:] else {}
     invoice = client_invoice.c
     stored = connection.execute(
         select(func.coalesce(invoice.currency, ""), invoice["_day"], func.count())
         .where(
             invoice.id_entity == unit.id_entity,
             invoice["_missing_since"].is_(None),
-            invoice["_day"].in_(read),
+            # Their invoices may have got another currency, which an operator has accepted.
+            invoice["_day"].in_(read.difference(covered.get("currency.changed", ()))),
         )
         .group_by(invoice.currency, invoice["_day"])
     )

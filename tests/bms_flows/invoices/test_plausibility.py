@@ -206,25 +206,28 @@ def test_a_stale_response_for_another_window_is_held(
     assert "outside_window (50 of 50 rows in the response for" in message
 
 
+@pytest.mark.parametrize(
+    ("name", "values"), [("id_client", (700, 701)), ("currency", ("CHF", "USD"))]
+)
 def test_an_accepted_change_of_all_invoices_covers_older_days_until_they_are_read_again(
-    company: Company,
+    company: Company, name: str, values: tuple[object, object]
 ) -> None:
-    """Two clients were merged: old days are read in rotation, and shall not be held night after night."""
+    """Old days are read in rotation, and shall not be held night after night: of merged clients, or a new base currency."""
     rows, half = filled(company, FIRST, 70, 10), FIRST + 35 * DAY
     company.read(FIRST, FIRST + 69 * DAY)
 
-    def change(number: int) -> None:
+    def change(value: object) -> None:
         for row in rows:
-            row["id_client"] = number
+            row[name] = value
 
-    change(700)
-    assert "id_client: changed in 250 of 250" in company.held(half, FIRST + 69 * DAY)
+    change(values[0])
+    assert f"{name}: changed in 250 of 250" in company.held(half, FIRST + 69 * DAY)
     company.accept()
     for week in range(5):
         company.read(FIRST + 7 * week * DAY, FIRST + (7 * week + 6) * DAY)
     assert company.held(FIRST, FIRST + 69 * DAY) == ""
-    change(701)
-    assert "id_client: changed in 250 of 250" in company.held(FIRST, FIRST + 34 * DAY)
+    change(values[1])
+    assert f"{name}: changed in 250 of 250" in company.held(FIRST, FIRST + 34 * DAY)
 
 
 @pytest.mark.parametrize("empty", [None, ""])
