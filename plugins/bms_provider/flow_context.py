@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -37,6 +38,8 @@ S = TypeVar("S", bound="FlowSettings")
 LOG = logging.getLogger(__name__)
 
 WAREHOUSE_CONN_ID = "bms_warehouse"
+ABSOLUTE = re.compile("(file|local):///|(?!file:|local:)[a-z0-9]+://.")
+"""Beginning of an address that names one folder for every process."""
 
 
 @contextmanager
@@ -170,8 +173,18 @@ def _libpq_options(conn_id: str, extra: Mapping[str, Any]) -> dict[str, str]:
 
 
 def data_root(given: str = "") -> UPath:
-    """Return the folder of all files: ``BMS_DATA_ROOT``, by default ``data`` in Airflow's home."""
+    """Return the folder of all files: ``BMS_DATA_ROOT``, by default ``data`` in Airflow's home.
+
+    Raises `InvalidSetting` for a relative path: each component of Airflow would have another folder.
+    """
     address = given or os.environ.get("BMS_DATA_ROOT") or f"file://{AIRFLOW_HOME}/data"
+    if address[0] != "/" and not ABSOLUTE.match(address):
+        from bms_flows.runtime.settings import InvalidSetting  # noqa: PLC0415 - as above
+
+        raise InvalidSetting(
+            f"BMS_DATA_ROOT is {address!r}. Set it to an absolute path, such as /srv/bms, or to an"
+            " address, such as s3://connection@bucket/bms."
+        )
     root: Any = ObjectStoragePath(address)
     return root  # type: ignore[no-any-return]  # behaves as a UPath, which mypy cannot see
 

@@ -13,6 +13,7 @@ from airflow.sdk.observability.metrics.stats_utils import get_stats_factory
 from sqlalchemy import URL, make_url
 
 from bms.counters import Counters
+from bms_flows.runtime.settings import InvalidSetting
 from bms_provider import flow_context
 from bms_provider.hooks.connection import BadConnection
 from tests.e2e.airflow_api import until
@@ -36,6 +37,24 @@ def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[Statsd]:
 
 def arrived(listener: Statsd, wanted: set[str]) -> None:
     until(lambda: wanted <= set(listener.lines), lambda: (wanted, listener.lines))
+
+
+@pytest.mark.parametrize("address", ["data", " ", "./data", "file://data/bms", "s3:/bucket"])
+def test_a_relative_data_root_names_its_setting(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each component would have its own folder, so that no dropped file would be found."""
+    monkeypatch.setenv("BMS_DATA_ROOT", address)
+    with pytest.raises(
+        InvalidSetting, match=f"^BMS_DATA_ROOT is '{address}'. Set it to an absolute"
+    ):
+        flow_context.data_root()
+
+
+@pytest.mark.parametrize("address", ["/srv/my bms", "file:///srv/bms", "s3://aws_default@b/bms"])
+def test_an_absolute_data_root_is_used(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BMS_DATA_ROOT", address)
+    assert flow_context.data_root().path == address.rpartition("@")[2].removeprefix("file://")
 
 
 def test_the_counters_of_a_client_are_emitted(listener: Statsd) -> None:
