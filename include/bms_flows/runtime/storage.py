@@ -183,6 +183,38 @@ def _written(path: UPath, name: str, mode: int, folder: int | None = None) -> It
         raise
 
 
+def rename_if_free(source: Path, name: Path) -> bool:
+    """Rename a local file unless another file has the name; return whether the file has it now."""
+    try:
+        os.link(source, name, follow_symlinks=False)
+    except FileExistsError:
+        with suppress(FileNotFoundError):
+            if source.samefile(name):
+                source.unlink(missing_ok=True)
+                return True
+        return False
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return _replace_own(source, name)
+    source.unlink(missing_ok=True)
+    return True
+
+
+def _replace_own(source: Path, name: Path) -> bool:
+    """Do so without a hard link: a share may have none, and Linux permits none to a file that is only readable."""
+    try:
+        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC))
+    except FileExistsError:
+        return False
+    try:
+        source.rename(name)
+    except BaseException:
+        name.unlink(missing_ok=True)
+        raise
+    return True
+
+
 def open_regular(path: Path) -> int:
     """Return a read handle for a local file from another user; raise `NotRegularFile`.
 

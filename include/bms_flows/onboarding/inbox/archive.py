@@ -2,7 +2,6 @@
 
 import glob
 import hashlib
-import os
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -14,7 +13,12 @@ from upath import UPath
 
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import find_file, inside, local
-from bms_flows.runtime.storage import NotRegularFile, open_to_read, private_file
+from bms_flows.runtime.storage import (
+    NotRegularFile,
+    open_to_read,
+    private_file,
+    rename_if_free,
+)
 
 TAKEN: Final = ".taken-"
 """Name prefix that hides a claimed local file until it is archived."""
@@ -86,22 +90,10 @@ def return_unknown(inbox: UPath, number: int) -> None:
 
 def _give_back(aside: Path, *names: Path) -> None:
     for name in names:
-        try:
-            os.link(aside, name, follow_symlinks=False)
-        except FileExistsError:
-            if not _same(aside, name):
+        with suppress(FileNotFoundError):  # another run was faster
+            if not rename_if_free(aside, name):
                 continue
-        except FileNotFoundError:
-            return  # another run was faster
-        aside.unlink(missing_ok=True)
         return
-
-
-def _same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except FileNotFoundError:
-        return False
 
 
 def orphaned_drops(inbox: UPath) -> Iterator[int]:

@@ -1,7 +1,6 @@
 """Uploaded files before they are dropped: in a folder per upload, for the user who uploaded them."""
 
 import itertools
-import os
 import re
 import secrets
 from collections.abc import Callable, Iterator
@@ -169,8 +168,4 @@ def _rename(inbox: UPath, hidden: str, name: str) -> bool:
     if here is None:
         inbox.fs.mv(inside(inbox, hidden).path, inside(inbox, name).path)
         return True
-    try:
-        os.link(here / hidden, here / name)  # replaces no file
-    except FileExistsError:
-        return False
-    return True
+    return storage.rename_if_free(here / hidden, here / name)

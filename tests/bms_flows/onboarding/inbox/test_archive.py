@@ -1,5 +1,6 @@
 """Archiving of dropped files after every kind of failure, on a disk and on S3."""
 
+import errno
 import os
 import shutil
 import traceback
@@ -13,7 +14,7 @@ from sqlalchemy import Engine
 from upath import UPath
 
 from bms_flows.onboarding.inbox import archive as archiving
-from bms_flows.onboarding.inbox import claim, discovery
+from bms_flows.onboarding.inbox import claim, discovery, uploads
 from bms_flows.onboarding.inbox.archive import FileChanged
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.runtime.storage import open_to_read
@@ -239,4 +240,28 @@ def test_an_orphaned_file_of_an_unknown_drop_returns_to_the_inbox(tmp_path: Path
         "9-a.csv": b"cd",
         "ma paie-mai.csv": b"ef",
         f"{archiving.TAKEN}99-ab-b.csv": b"",
+    }
+
+
+def test_without_hard_links_files_return_and_uploads_arrive(
+    tmp_path: Path, warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A share may have none, and Linux permits none to another user's file that is only readable."""
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    inbox = UPath(tmp_path)
+    drop = dropped(inbox, warehouse)
+    monkeypatch.setattr(os, "link", refused)
+    (tmp_path / f"{archiving.TAKEN}{drop.id}-0-a.csv").write_bytes(b"older\r\n")
+    (tmp_path / f"{archiving.TAKEN}9-0-b.csv").write_bytes(b"unknown\r\n")
+    archiving.return_to_inbox(inbox, drop)
+    archiving.return_unknown(inbox, 9)
+    added = [uploads.add(inbox, "a.csv", b"uploaded", lambda _: None).path for _ in range(2)]
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == {
+        "a.csv": CONTENT,
+        f"{drop.id}-a.csv": b"older\r\n",
+        "b.csv": b"unknown\r\n",
+        **dict.fromkeys(added, b"uploaded"),
     }
