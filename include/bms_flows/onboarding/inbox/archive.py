@@ -22,6 +22,8 @@ from bms_flows.runtime.storage import (
 
 TAKEN: Final = ".taken-"
 """Name prefix that hides a claimed local file until it is archived."""
+_DIGITS: Final = 10
+"""Digits from which a number is none of a drop: users of a share may give any name."""
 
 
 class FileChanged(Exception):
@@ -101,7 +103,7 @@ def orphaned_drops(inbox: UPath) -> Iterator[int]:
     here = local(inbox)
     for each in here.glob(f"{TAKEN}*") if here else ():
         number = each.name.removeprefix(TAKEN).partition("-")[0]
-        if number.isdecimal():
+        if number.isdecimal() and len(number) < _DIGITS:
             yield int(number)
 
 

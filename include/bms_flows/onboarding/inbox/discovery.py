@@ -172,7 +172,7 @@ def compare_scans(
 
     A file may be taken when both scans found the same, its last line is complete, no lock file of
     Excel or LibreOffice is next to it, and no process of this machine has it open for writing, where
-    the file system supports read leases. Without read leases, a writer that pauses between two rows for longer than that time is not detected.
+    the file system supports read leases and the file is this user's. Otherwise a writer that pauses between two rows for longer than that time is not detected.
     """
     earlier = set(before)
     ready: list[FoundFile] = []
@@ -215,7 +215,8 @@ def _not_ready(inbox: UPath, seen: FoundFile) -> WaitReason | None:
 def being_written(path: UPath) -> bool:
     """Return whether a process of this machine has a local file open for writing.
 
-    A read lease is granted only if no process has; without read leases the answer is no.
+    A read lease is granted only if no process has. The answer is no if the file system has no leases, or another
+    user owns the file: only root gets leases of other users' files.
     """
     here = local(path)
     if here is None or not hasattr(fcntl, "F_SETLEASE"):

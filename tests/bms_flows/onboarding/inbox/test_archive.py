@@ -233,6 +233,8 @@ def test_an_orphaned_file_of_an_unknown_drop_returns_to_the_inbox(tmp_path: Path
     for unique, name in (("ab", "a.csv"), ("cd", "a.csv"), ("ef", "ma paie-mai.csv")):
         (here / f"{archiving.TAKEN}9-{unique}-{name}").write_bytes(unique.encode())
     (here / f"{archiving.TAKEN}99-ab-b.csv").touch()
+    (here / f"{archiving.TAKEN}{2**64}-ab-c.csv").touch()
+    assert {*archiving.orphaned_drops(UPath(here))} == {9, 99}
     archiving.return_unknown(UPath(here), 9)
     lying = {each.name: each.read_bytes() for each in here.iterdir()}
     assert lying == {
@@ -240,6 +242,7 @@ def test_an_orphaned_file_of_an_unknown_drop_returns_to_the_inbox(tmp_path: Path
         "9-a.csv": b"cd",
         "ma paie-mai.csv": b"ef",
         f"{archiving.TAKEN}99-ab-b.csv": b"",
+        f"{archiving.TAKEN}{2**64}-ab-c.csv": b"",
     }
 
 
