@@ -100,8 +100,11 @@ class BmsHook(BaseHook):
         return entity_list(self.extras.get("entities"))
 
     def entities_or(self, named: list[int] | None) -> list[int]:
-        """Return the entities that a run names, else the connection's; raise `BadConnection` for none."""
-        entities = named or self.entities
+        """Return the entities that a run names, else the connection's; raise `BadConnection` for none.
+
+        Each is returned once: two tasks of one entity would take its days from each other.
+        """
+        entities = [*dict.fromkeys(named or self.entities)]
         if not entities:
             raise BadConnection(
                 f"{FIELDS['entities']} is empty, and the run names none. Set one of the two."

@@ -124,3 +124,12 @@ def test_a_run_without_entities_fails(connected: Connect, kind: Any) -> None:
     assert not refused.value.retriable
     with run("by hand", entities=[7]):
         assert done(kind) in ([7], [0])
+
+
+@pytest.mark.parametrize("kind", [BmsPlanInvoicesOperator, BmsListEntitiesOperator])
+def test_an_entity_that_is_named_twice_is_read_once(connected: Connect, kind: Any) -> None:
+    """Two tasks of one step took the lease of the same days from each other."""
+    connected(entities="7, 7")
+    for named in (None, [7, 7]):
+        with run(f"named {named}", entities=named):
+            assert done(kind) in ([7], [0])
