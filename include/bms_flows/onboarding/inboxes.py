@@ -152,7 +152,7 @@ class Inbox:
         now, own_files = database.now(engine), templates.names(self.resource) - filled_in
         skipped = [
             *unclaimed.waiting_files(unclaimed.current(engine, self.name), now),
-            *unclaimed.repeated_files(engine, self.name, self._list_files),
+            *unclaimed.claimed_files(engine, self.name, self._list_files),
             *unclaimed.ignored_entries(self.folder, own_files, now),
         ]
         minutes = settings.drop_stable_minutes

@@ -195,20 +195,19 @@ def waiting_files(waits: Collection[UnfinishedFile], now: datetime) -> Iterator[
             yield SkippedFile(each.path, each.reason, each.since, each.drop)
 
 
-def repeated_files(
+def claimed_files(
     engine: Engine, resource: str, list_files: Callable[[], Mapping[str, FoundFile]]
 ) -> Iterator[SkippedFile]:
-    """Yield the files that wait because an open drop, whose file is archived, had the same name, size and time."""
-    archived = select(dropped_file).where(
-        dropped_file.c.resource == resource,
-        dropped_file.c.state == "open",
-        dropped_file.c.archive.is_not(None),
-    )
+    """Yield the files of open drops whose claim expired before a run archived them, and later files equal to archived ones."""
+    archived, late = dropped_file.c.archive.is_not(None), dropped_file.c.expires_at < NOW
+    mine = (dropped_file.c.resource == resource) & (dropped_file.c.state == "open")
     with engine.connect() as connection:
-        drops = {(row.path, row.size, row.stamp): row.id for row in connection.execute(archived)}
+        rows = connection.execute(select(dropped_file).where(mine, archived | late)).all()
+    drops = {(row.path, row.size, row.stamp): row for row in rows}
     for each in list_files().values() if drops else ():
-        if number := drops.get((each.path, each.size, each.stamp)):
-            yield SkippedFile(each.path, "same_in_progress", drop=number)
+        if drop := drops.get((each.path, each.size, each.stamp)):
+            code = "same_in_progress" if drop.archive else "not_read"
+            yield SkippedFile(each.path, code, drop=drop.id)
 
 
 def ignored_entries(inbox: UPath, ours: Collection[str], now: datetime) -> Iterator[SkippedFile]:

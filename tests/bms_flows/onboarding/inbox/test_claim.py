@@ -26,7 +26,7 @@ from bms_warehouse import database
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.locks import Busy, LeaseLost
 from bms_warehouse.tables import dropped_file
-from tests.support.sql import scalars
+from tests.support.sql import execute, scalars
 
 SEEN = FoundFile("a.csv", 120, "1700000000000000000")
 
@@ -218,7 +218,7 @@ def test_a_kill_of_a_submission_loses_no_submitter(
     assert submitters == ["marie"] * bool(commits)  # without a commit there is no file
 
 
-def test_a_file_that_waits_for_the_drop_of_an_equal_file_is_explained(
+def test_a_file_that_a_failed_run_left_and_one_that_waits_for_an_equal_file_are_explained(
     root: UPath, inbox: UPath, warehouse: Engine
 ) -> None:
     """An approval may take days, and copies keep the time of the original."""
@@ -227,6 +227,10 @@ def test_a_file_that_waits_for_the_drop_of_an_equal_file_is_explained(
     (inbox / "a.csv").write_bytes(b"a;b\n")
     own.dispatch(step)
     drop = claim.get(warehouse, 1)
+    assert not (inbox / unclaimed.NAME).exists()
+    execute(warehouse, "update bms.dropped_file set expires_at = now(), started_at = now()")
+    own.tidy()
+    assert "n'a pas commencé" in (inbox / unclaimed.NAME).read_text("utf-8-sig")
     closing.record_content(warehouse, drop, sha256="a", archive=own.archive(drop).path)
     own.dispatch(step)
     assert not (inbox / unclaimed.NAME).exists()
