@@ -1,5 +1,6 @@
 """Flow context: warehouse, data root and settings; and the recording of a step run."""
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ def recorded_step(
     flow: FlowContext, step: step_log.Step, counters: Counters | None = None
 ) -> Iterator[int]:
     """Record `step` in `bms.step_run` for the block; an error marks the step run as failed."""
+    if not gc.get_freeze_count():
+        gc.freeze()  # no collection of garbage walks what was imported: 5 to 14 % of a load's CPU time
     step_run_id = step_log.begin(flow.warehouse, step)
     try:
         yield step_run_id
