@@ -126,17 +126,24 @@ class MailServer:
 
 def _mail_server(settings: FlowSettings) -> MailServer:
     """Return the mail server of `BMS_NOTICE_SMTP`; raise `InvalidSetting`."""
-    parts = urlsplit(settings.notice_smtp)
-    if parts.scheme not in ("smtp", "smtps"):
-        raise InvalidSetting("BMS_NOTICE_SMTP must be smtp://user:password@host:587 or smtps://…")
+    try:
+        parts = urlsplit(settings.notice_smtp)
+        port = parts.port
+    except ValueError:  # whose text quotes a part of the password
+        parts, port = urlsplit(""), None
+    if parts.scheme not in ("smtp", "smtps") or not parts.hostname or parts.path or parts.fragment:
+        raise InvalidSetting(
+            "BMS_NOTICE_SMTP must be smtp://user:password@host:587 or smtps://…, special characters of the"
+            " password percent-encoded: %2F for a slash"
+        )
     if parts.query not in ("", PLAIN_TEXT) or (parts.query and parts.scheme == "smtps"):
         raise InvalidSetting(f"BMS_NOTICE_SMTP accepts one option: ?{PLAIN_TEXT}, with smtp://")
     if not (settings.notice_to and settings.notice_from):
         raise InvalidSetting("BMS_NOTICE_SMTP also needs BMS_NOTICE_TO and BMS_NOTICE_FROM")
     encryption: Encryption = "off" if parts.query else "starttls"
     return MailServer(
-        host=parts.hostname or "",
-        port=parts.port,
+        host=parts.hostname,
+        port=port,
         user=unquote(parts.username or ""),
         password=unquote(parts.password or ""),
         sender=settings.notice_from,

@@ -123,6 +123,11 @@ def test_an_unavailable_channel_does_not_affect_the_other(caplog: pytest.LogCapt
     [
         ({"notice_webhook": "chat.example.com/hook-secret"}, "BMS_NOTICE_WEBHOOK"),
         ({"notice_smtp": "mail.example.com"}, "BMS_NOTICE_SMTP"),
+        *(
+            ({"notice_smtp": f"smtp://user:{password}@host:587"}, "password percent-encoded")
+            for password in ("pa/ss", "12/34", "p[w", "p#w", "p?w")
+        ),
+        ({"notice_smtp": "smtp://host:99999"}, "BMS_NOTICE_SMTP"),
         ({"notice_smtp": "smtp://u:hook-secret@mail", "notice_to": "a@b"}, "BMS_NOTICE_FROM"),
     ],
 )
