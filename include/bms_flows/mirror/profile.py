@@ -12,6 +12,8 @@ from bms_warehouse.queries import changes, drops
 RECENT, OLD = NEW_EMPTY[1:]
 REMOVED: Final = "removed"
 """Measure of rows marked as missing, which `accept_gone` always accepts."""
+RENAMED: Final = "last_name.changed"
+"""Measure of rows that became other persons, as those of another tenant or with ids counted from 1 again."""
 KNOWN = "b._version is not null"
 UNKNOWN = "b._version is null"
 
@@ -39,6 +41,8 @@ def mirror_profile(
     conditions["deleted"] = f"{KNOWN} and a.deleted and not b.deleted and not {by_mistake}"
     for name in resource.flags:
         conditions[f"{name}.flag"] = f'{KNOWN} and a."{name}" <> b."{name}"'
+    if "last_name" in values:
+        conditions[RENAMED] = f"{KNOWN} and a.last_name <> b.last_name"
     for name, value in values.items():
         empty, filled = f"{value.format('a')} is null", f"{value.format('b')} is not null"
         conditions[f"{name}.lost"] = f"{empty} and {filled}"
@@ -51,6 +55,8 @@ def mirror_profile(
     profile.add("deleted", found["deleted"], current)
     for name in resource.flags:
         profile.add(f"{name}.flag", found[f"{name}.flag"], current)
+    if 2 * found.get(RENAMED, 0) > current:  # users correct many names at once
+        profile.add(RENAMED, found[RENAMED], current)
     lost = {name: value for name, value in values.items() if found[f"{name}.lost"]}
     of = changes.filled(connection, resource.table, lost, id_entity) if lost else {}
     for name in values:

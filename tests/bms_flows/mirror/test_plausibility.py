@@ -80,6 +80,22 @@ def test_dates_in_another_format_hold_the_run(sandbox: Sandbox, mirror: Mirror) 
     assert mirror.run(asked=LIST_ONLY)["state"] == "complete", "the state is accepted"
 
 
+@pytest.mark.parametrize("resource", ["contact", "consultant"])
+def test_ids_that_belong_to_other_persons_hold_the_run(
+    sandbox: Sandbox, mirror: Mirror, resource: str
+) -> None:
+    """The service was migrated and counts its ids from 1 again, or the client is another tenant's."""
+    mirror.run(resource)
+    rows = sandbox.rows(f"{resource}s")
+    for number, row in enumerate(rows):
+        sandbox.edit(f"{resource}s", row["id"], last_name=f"Autre {row['id']}")
+        if number == len(rows) // 3:
+            assert mirror.run(resource)["state"] == "complete", "users correct names"
+    with pytest.raises(LoadHeld, match="last_name: changed in"):
+        mirror.run(resource)
+    assert mirror.run(resource, asked=RunOptions(accept_gone=True))["state"] == "complete"
+
+
 def test_a_list_that_marks_all_rows_as_deleted_is_held(sandbox: Sandbox, mirror: Mirror) -> None:
     sandbox.fill(contacts=60)
     mirror.run(asked=LIST_ONLY)
