@@ -181,7 +181,10 @@ def _put(target: Any, cell: Cell) -> None:
 
 
 def in_letters(key: object) -> str:
-    """Return a name that is different for each key, without digits: `Nombc` for 12."""
+    """Return a name that is different for each key, without digits: `Nomcd` for 12.
+
+    Without vowels: a name with ae, oe or ue is compared with a, o or u as well.
+    """
     return "Nom" + "".join(
-        "abcdefghij"[int(d)] if d.isdigit() else d for d in str(key) if d.isalnum()
+        "bcdfghjklm"[int(d)] if d.isdigit() else d for d in str(key) if d.isalnum()
     )
