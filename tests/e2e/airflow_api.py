@@ -5,6 +5,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from http import HTTPStatus
 from typing import Any
 
 import httpx
@@ -32,6 +33,9 @@ class Airflow:
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         answer = self._client.request(method, f"/api/v2{path}", json=body)
+        while answer.status_code == HTTPStatus.CONFLICT:  # the scheduler writes to the same rows
+            time.sleep(1)
+            answer = self._client.request(method, f"/api/v2{path}", json=body)
         assert answer.is_success, answer.text
         return answer.json() if answer.content else None
 
