@@ -72,7 +72,7 @@ def typed(endpoint: Endpoint, arguments: Mapping[str, Any]) -> dict[str, Any]:
 def list_query(
     endpoint: Endpoint, arguments: Mapping[str, Any], *, end_inclusive: bool
 ) -> dict[str, Any]:
-    """Return the query of a request; raise `ValueError` for a reversed range.
+    """Return the query of a request; raise `BadArgument` for a reversed range.
 
     If the service excludes the end of a range, the query names the next day.
     """
@@ -80,7 +80,7 @@ def list_query(
     if endpoint.has_range:
         first, last = days["start_date"], days["end_date"]
         if last < first:  # the service would return an empty list
-            raise ValueError("the last day is before the first day: swap them")
+            raise BadArgument("the last day is before the first day: swap them")
         days["end_date"] = last if end_inclusive else last + timedelta(days=1)
     return {**arguments, **{name: day.isoformat() for name, day in days.items()}}
 

@@ -61,10 +61,11 @@ def test_a_service_that_excludes_the_last_day_is_asked_for_the_next() -> None:
 
 
 def test_a_reversed_range_is_refused() -> None:
-    with pytest.raises(ValueError, match="swap them"):
+    with pytest.raises(BadArgument, match="swap them") as refused:
         list_query(
             BY_NAME["list_client_invoices"], RANGE | {"end_date": EARLIER}, end_inclusive=True
         )
+    assert not refused.value.retriable
 
 
 @pytest.mark.parametrize(
