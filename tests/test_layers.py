@@ -293,8 +293,8 @@ def parse(file):
     def watch(event, arguments):
         if event == "open":
             path = str(arguments[0])
-            python_s = path.endswith((".py", ".pyc", ".so", ".pth")) or "/zoneinfo/" in path
-            if not python_s:
+            own = path.endswith((".py", ".pyc", ".so", ".pth")) or "/zoneinfo/" in path
+            if not own:
                 events.append([event, path])
         elif event.startswith(("socket.", "sqlite3.", "subprocess.", "os.posix_spawn")):
             events.append([event, repr(arguments)])

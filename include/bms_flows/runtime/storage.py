@@ -202,7 +202,7 @@ def rename_if_free(source: Path, name: Path) -> bool:
 
 
 def _replace_own(source: Path, name: Path) -> bool:
-    """Do so without a hard link: a share may have none, and Linux permits none to a file that is only readable."""
+    """Rename without a hard link, which some shares lack, and which Linux refuses for a file that is only readable."""
     try:
         os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC))
     except FileExistsError:
