@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, and_, func, not_, or_, select, text, update
+from sqlalchemy import Connection, Engine, and_, exists, func, not_, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows import texts
@@ -172,8 +172,10 @@ def acknowledgement(found: Alarm, now: datetime) -> tuple[str, datetime, str] | 
     return str(found.acknowledged_by), found.acknowledged_until, str(found.acknowledged_note)
 
 
-# A recovery is notified only if the alarm was, or if no channel accepted the alarm meanwhile. An alarm
-# that is still open when its acknowledgement ends is notified again.
+# A recovery is notified only if the alarm was, or if no channel accepted the alarm meanwhile, and not after
+# the next alarm of the subject: it would seem to close that one. An alarm that is still open when its
+# acknowledgement ends is notified again.
+_NEXT = alarm.alias()
 _DUE = (
     func.coalesce(alarm.c.acknowledged_until, func.now()) <= func.now(),
     or_(
@@ -192,6 +194,11 @@ _DUE = (
             func.coalesce(alarm.c.notified_at, alarm.c.refused_at).is_not(None),
             alarm.c.recovered_at.is_not(None),
             alarm.c.recovery_notified_at.is_(None),
+            ~exists().where(
+                _NEXT.c.subject == alarm.c.subject,
+                _NEXT.c.id > alarm.c.id,
+                _NEXT.c.notified_at.is_not(None),
+            ),
         ),
     ),
 )

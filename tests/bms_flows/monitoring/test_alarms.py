@@ -178,6 +178,33 @@ def test_a_problem_that_ended_while_the_channel_was_down_is_reported(
     assert channel.titles == ["Recovered: contact_sync (late)"]
 
 
+@pytest.mark.parametrize("acknowledged", [False, True])
+def test_a_delayed_recovery_does_not_seem_to_close_the_next_alarm(
+    warehouse: Engine, channel: Channel, *, acknowledged: bool
+) -> None:
+    raised(warehouse)
+    deliver(warehouse, channel)
+    (first,) = open_alarms(warehouse)
+    if acknowledged:
+        with warehouse.begin() as connection:
+            end = datetime.now(UTC) + timedelta(hours=8)
+            alarms.acknowledge(connection, first.id, end, name="Ada", note="known")
+        recovered(warehouse)
+        deliver(warehouse, channel)
+    else:
+        recovered(warehouse)
+        refused(warehouse, channel)
+    raised(warehouse)
+    deliver(warehouse, channel)
+    with warehouse.begin() as connection:
+        ended = "update bms.alarm set acknowledged_until = now() where acknowledged_until > now()"
+        connection.execute(text(ended))
+    deliver(warehouse, channel)
+    assert channel.titles == ["Alarm: contact_sync (late)"] * 2
+    recovered(warehouse)
+    assert [deliver(warehouse, channel) for _ in range(2)] == [1, 0]
+
+
 def test_a_refused_message_does_not_block_the_others(warehouse: Engine) -> None:
     subjects = ["contact_sync", "consultant_sync", "invoice_extraction"]
     for subject in subjects:
