@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from bms_flows.catalog import CREATED_BY
 from bms_flows.inquiry.answer import Answer, Event, Inquiry
+from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.planning.plan import ApprovalReason
 from bms_flows.onboarding.reporting.approval_request import reason_text
 from bms_flows.texts import FAULTS, WAITING, WITHDRAWN, Reason
@@ -54,9 +55,8 @@ def why(asked: Inquiry, number: int, line: int | None) -> list[Answer]:
         answer.facts.append(_state(row))
         answer.events += _events(asked, row["id"])
         answer.next += _next_of_row(row, asked)
-    answer.facts += [
-        _outcome(each) for plan in plans[-1:] for each in plan["rows"] if each.get("line") == line
-    ]
+    for planned in (each for plan in plans[-1:] for each in plan["rows"] if each["line"] == line):
+        answer.facts += _outcome(planned)
     if not answer.facts:
         answer.found = False
         answer.facts.append(
@@ -142,21 +142,31 @@ def _state(row: Mapping[str, Any]) -> str:
     return said
 
 
-def _reason(code: str) -> str:
-    return f"{code}: {_sentences(FAULTS[code])}" if code in FAULTS else code
+def _reason(code: str, details: Mapping[str, Any] | None = None, column: str | None = None) -> str:
+    """Return a code with its meaning and remedy; a code of another version stands alone."""
+    known, _, status = (code, "", "") if code in FAULTS else code.partition("_")  # `refused_422`
+    if known not in FAULTS:
+        return code
+    fault = Fault(known, None, details={"status": status, **(details or {})})
+    of = f" ({column})" if column else ""
+    return f"{code}{of}: {fault.reason('EN')} {fault.hint('EN')}"
 
 
 def _sentences(text: Mapping[Any, Reason]) -> str:
     return " ".join(filter(None, text["EN"]))
 
 
-def _outcome(outcome: Mapping[str, Any]) -> str:
+def _outcome(outcome: Mapping[str, Any]) -> Iterator[str]:
     shown = ", ".join(
         f"{name} {value}"
         for name, value in outcome.items()
-        if name not in ("key", "line") and value
+        if name not in ("key", "line", "reason", "details", "faults") and value
     )
-    return f"Plan: {shown}"
+    yield f"Plan: {shown}"
+    if outcome.get("reason"):
+        yield _reason(outcome["reason"], outcome["details"])
+    for fault in outcome.get("faults", ()):
+        yield _reason(fault["code"], fault["details"], fault["field"])
 
 
 def _unfinished(rows: list[dict[str, Any]]) -> Iterator[str]:

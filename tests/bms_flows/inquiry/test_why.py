@@ -281,8 +281,8 @@ def drop(warehouse: Engine) -> int:
         values ('contact', 'a.csv', 1, '1', 'open', 'manual__1', :at, :at, :at)""",
         """insert into bms.creation_plan (drop_id, id, resource, state, bound, counts, breaches, creates, rows, made_at,
             asked_at, asked_because, decided_by, decided_at)
-        values (1, 'p', 'contact', 'approved', '{}', '{"create": 3}', '[]', '{}', '[{"line": 9, "action": "reject",
-            "code": "bad_date"}]', :at, :at, '[]', 'marie', :at)""",
+        values (1, 'p', 'contact', 'approved', '{}', '{"create": 3}', '[]', '{}', '[{"line": 9, "action": "rejected",
+            "faults": [{"code": "bad_date", "field": "start_date", "column": "d", "details": {}}]}]', :at, :at, '[]', 'marie', :at)""",
         """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, max_attempts, empty_lookups,
             remote_id, reason, evidence, candidates, entered_at, changed_at)
         values ('contact', 'a', 'd', 1, 2, 'created', 1, 5, 0, '71', null, '[]', '[]', :at, :at),
@@ -302,8 +302,9 @@ def test_a_drop_shows_plan_rows_and_what_waits(drop: int, why: Why, warehouse: E
     assert "Rows review: 1, attempts_used: Several attempts" in out
     assert "Rows that wait for a reviewer's decision: 1 (http://localhost:8080/bms/drops/1)" in out
     assert out.index("plan approved by marie") < out.index("sends or settles: 1")
-    execute(warehouse, "update bms.creation set state = 'rejected'")
+    execute(warehouse, "update bms.creation set state = 'rejected', reason = 'refused_422'")
     assert "If no run is active, trigger contact_creation" in why("drop", str(drop))[1]
+    assert "The service refused the creation (status 422)" in why("drop", "1", "line", "2")[1]
 
 
 def test_a_code_of_another_version_stands_for_its_text(
@@ -329,7 +330,7 @@ def test_a_line_of_a_drop_shows_its_attempts_and_who_decided(drop: int, why: Why
     assert "Candidates: 8, 9." in out
     assert "A reviewer decides: http://localhost:8080/bms/drops/1" in out
     code, out = why("drop", str(drop), "line", "9")
-    assert "Plan: code bad_date, action reject" in out
+    assert "Plan: action rejected\n  bad_date (start_date): Not a date. Write 2026-12-31." in out
     assert why("drop", str(drop), "line", "77")[0] == 3
     assert why("drop", "99")[0] == 3
     assert why("drop", str(drop), "row", "2")[0] == 2
