@@ -1,8 +1,8 @@
 """Simulated drops: files dropped, changed and taken on a real folder, runs that die or pause.
 
-The archive is the real one, on a folder in memory if the machine has one. Before each operation on a
-file, the run may die, a user may change the inbox, or another run may take its turn, as if this run
-were paused past its lease. Claims are held in memory.
+Archive and claims are the real ones: a folder, in memory if the machine has one, and a warehouse whose
+clock is virtual. Before each operation on a file, the run may die, a user may change the inbox, or another
+run may take its turn, as if this run were paused past its lease.
 """
 
 import atexit
@@ -11,9 +11,9 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -22,16 +22,21 @@ from typing import Any, Final
 from unittest.mock import patch
 from uuid import UUID
 
+from sqlalchemy import Engine, select, text
 from upath import UPath
 
 from bms_flows.onboarding.inbox import archive as archiving
+from bms_flows.onboarding.inbox import claim, closing
 from bms_flows.onboarding.inbox import discovery as inbox
 from bms_flows.onboarding.inbox.archive import FileChanged
-from bms_flows.onboarding.inbox.claim import ENDED, LIFE, Drop
+from bms_flows.onboarding.inbox.claim import ENDED, LIFE, Drop, Ending
+from bms_warehouse import database
 from bms_warehouse.locks import Busy, LeaseLost
-from proofs.simulation.claims import MemoryClaims
+from bms_warehouse.tables import dropped_file
+from proofs.simulation.clock import EPOCH
 from proofs.simulation.process import Killed
 from proofs.simulation.recorder import Recorder, draws
+from tests.support.warehouse_server import warehouse_server
 
 EFFECTS: Final = {"open", "os.link", "os.rename", "os.remove"}
 """What Python's audit calls the things done to files; replacing is a renaming to it."""
@@ -60,6 +65,14 @@ def _root() -> Path:
     return root
 
 
+@cache
+def warehouse() -> Engine:
+    """Start a PostgreSQL server for this process; return a warehouse."""
+    running = ExitStack()
+    atexit.register(running.close)
+    return database.connect(running.enter_context(warehouse_server(durable=False)).warehouse())
+
+
 @dataclass
 class World:
     """The folder, the claims, who does what to them, and what was dropped."""
@@ -67,7 +80,8 @@ class World:
     random: Random
     recorder: Recorder
     folder: Path
-    claims: MemoryClaims = field(default_factory=MemoryClaims)
+    warehouse: Engine
+    now: datetime = EPOCH
     versions: dict[str, bytes] = field(default_factory=dict)
     """What was dropped, by the stamp of the file."""
     kept_by_people: list[bytes] = field(default_factory=list)
@@ -83,6 +97,13 @@ class World:
     def inbox(self) -> Path:
         """Where files are dropped."""
         return self.folder / "inbox"
+
+    @property
+    def drops(self) -> list[Drop]:
+        """The rows of `bms.dropped_file`."""
+        rows = select(dropped_file).order_by(dropped_file.c.id)
+        with self.warehouse.connect() as connection:
+            return [Drop.of(row) for row in connection.execute(rows).mappings()]
 
     def drop(self, name: str) -> None:
         """Write a file, replacing a file of its name."""
@@ -129,22 +150,22 @@ class World:
             self.random.choice((self.drop, self.remove))(name)
         elif self.depth < 2:  # noqa: PLR2004 - runs that are paused at once
             self.recorder.counts["runs that paused past their lease"] += 1
-            self.claims.wait(2 * LIFE)
-            for drop in list(self.claims.rows.values()):
+            self.now += 2 * LIFE
+            for drop in self.drops:
                 if drop.state == "open":
-                    self.run(drop.id, f"other-{self.random.randint(1, 2)}")
+                    self.run(drop.id, f"drop-{drop.id}-other-{self.random.randint(1, 2)}")
 
     def dispatch(self) -> None:
         """Enter the files of the inbox and process open drops, like dispatcher and runs."""
         for number in archiving.orphaned_drops(UPath(self.inbox)):
-            if self.claims.rows[number].state != "open":
-                archiving.return_to_inbox(UPath(self.inbox), self.claims.rows[number])
+            if (ended := claim.get(self.warehouse, number)).state != "open":
+                archiving.return_to_inbox(UPath(self.inbox), ended)
         for seen in inbox.list_files(UPath(self.inbox)).values():
             with suppress(Busy):
-                drop = self.claims.enter(RESOURCE, seen)
+                drop = claim.claim_file(self.warehouse, RESOURCE, seen)
                 if drop.state in ENDED:  # the same file again, unchanged
-                    self.claims.enter_again(drop)
-        for drop in list(self.claims.rows.values()):
+                    claim.claim_again(self.warehouse, drop)
+        for drop in self.drops:
             if drop.state == "open":
                 self.run(drop.id, drop.dag_run_id)
 
@@ -153,14 +174,14 @@ class World:
         self.depth += 1
         self.recorder.counts["attempts"] += 1
         try:
-            self._work(self.claims.reopen(number, run_id))
+            self._work(claim.reopen(self.warehouse, number, run_id))
         except (Busy, LeaseLost, FileChanged, FileNotFoundError, FileExistsError, Killed) as end:
             self.recorder.counts[f"attempts ended by {type(end).__name__}"] += 1
             lying = ", ".join(sorted(each.name for each in self.inbox.iterdir()))
             self.recorder.note(f"{run_id} at drop {number}: {type(end).__name__}; there: {lying}")
             if isinstance(end, FileChanged):
                 with suppress(LeaseLost):
-                    self.claims.finish(self.claims.rows[number], "withdrawn")
+                    closing.withdraw(self.warehouse, claim.get(self.warehouse, number), "changed")
         finally:
             self.depth -= 1
             self.dying = False
@@ -171,12 +192,14 @@ class World:
             archived = archiving.move_to_archive(inbox, archive, held)
         content = archived.read_bytes()
         digest = sha256(content).hexdigest()
-        earlier = self.claims.record(held, sha256=digest, archive=str(archived))
+        earlier = closing.record_content(self.warehouse, held, sha256=digest, archive=str(archived))
         if content != self.versions[held.stamp]:
             self.wrong.append(f"drop {held.id} was read as something that was never dropped")
         self.read.append((held.id, content))
         counts = dict.fromkeys(("created", "adopted", "already_there"), 1)
-        self.claims.finish(held, "repeated" if earlier else "applied", counts=counts)
+        with self.warehouse.begin() as connection:
+            ending: Ending = "repeated" if earlier else "applied"
+            closing.finish(connection, held, ending, counts=counts)
         self.recorder.note(f"{held.dag_run_id} at drop {held.id}: {len(content)} bytes processed")
 
 
@@ -193,30 +216,28 @@ def _interrupted(by: Callable[[], None] | None) -> Iterator[None]:
 
 def broken(seed: int, recorder: Recorder) -> list[str]:
     """Play the drops of `seed`; return the laws they broke."""
-    folder = Path(tempfile.mkdtemp(dir=_root()))
-    world = World(draws(seed), recorder, folder)
-    names = patch("uuid.uuid4", lambda: UUID(int=world.random.getrandbits(128), version=4))
-    try:
-        names.start()
-        world.inbox.mkdir()
-        for _ in range(world.random.randint(1, 4)):
-            world.drop(world.random.choice(("a.csv", "a.csv", "b.csv")))
-            world.dispatch()
-            world.claims.wait(timedelta(minutes=world.random.choice((1, 30))))
-        world.quiet = True
-        for _ in range(PATIENCE):
-            world.dispatch()
-            world.claims.wait(2 * LIFE)
-        return [*world.wrong, *_wrong(world)]
-    finally:
-        names.stop()
-        shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(dir=_root()) as folder:
+        world = World(draws(seed), recorder, Path(folder), warehouse())
+        with world.warehouse.begin() as connection:
+            connection.execute(text("truncate bms.dropped_file restart identity cascade"))
+        names = patch("uuid.uuid4", lambda: UUID(int=world.random.getrandbits(128), version=4))
+        with names, patch.object(claim, "clock", lambda _: world.now):
+            world.inbox.mkdir()
+            for _ in range(world.random.randint(1, 4)):
+                world.drop(world.random.choice(("a.csv", "a.csv", "b.csv")))
+                world.dispatch()
+                world.now += timedelta(minutes=world.random.choice((1, 30)))
+            world.quiet = True
+            for _ in range(PATIENCE):
+                world.dispatch()
+                world.now += 2 * LIFE
+            return [*world.wrong, *_wrong(world)]
 
 
 def _wrong(world: World) -> Iterator[str]:
     if left := [each.name for each in world.inbox.iterdir()]:
         yield f"left in the inbox: {left}"
-    drops = list(world.claims.rows.values())
+    drops = world.drops
     if any(drop.state == "open" for drop in drops):
         yield "a drop is stuck"
     read = {content for _, content in world.read}

@@ -3,13 +3,19 @@
 from collections.abc import Callable
 
 import pytest
+from sqlalchemy import Engine
 
 from bms_flows.audit import mirrors
 from bms_flows.mirror.flags import FlagList
 from bms_flows.onboarding.sending import absence
 from proofs import simulate
-from proofs.simulation import creation
+from proofs.simulation import creation, drops
 from proofs.simulation.recorder import Recorder
+
+
+@pytest.fixture(autouse=True)
+def warehouse_of_drops(warehouse: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drops, "warehouse", lambda: warehouse)
 
 
 @pytest.mark.parametrize(
