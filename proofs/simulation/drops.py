@@ -18,7 +18,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 from unittest.mock import patch
 from uuid import UUID
 
@@ -86,6 +86,8 @@ class World:
     """What was dropped, by the stamp of the file."""
     kept_by_people: list[bytes] = field(default_factory=list)
     """Contents that no user overwrote or removed in the inbox: they must be processed."""
+    writers: dict[Path, tuple[BinaryIO, datetime]] = field(default_factory=dict)
+    """Handles by which programs may still write to a file that looks complete, and when it was dropped."""
     read: list[tuple[int, bytes]] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     depth: int = 0
@@ -107,16 +109,32 @@ class World:
 
     def drop(self, name: str) -> None:
         """Write a file, replacing a file of its name."""
-        self.written += 1
         content = b"%d\r\n" % self.random.randint(1, 4) * self.random.randint(1, 3)
         path = self.inbox / name
         self._removed(path)
-        path.write_bytes(content)
-        stamp = 10**18 + self.written
-        os.utime(path, ns=(stamp, stamp))
-        self.versions[str(stamp)] = content
-        self.kept_by_people.append(content)
+        stream = path.open("wb+", buffering=0)
+        self._write(stream, b"", content)
+        self.writers[path] = stream, self.now
         self.recorder.note(f"{name} is dropped, {len(content)} bytes")
+
+    def write_on(self, path: Path) -> None:
+        """Add a line to a file that the program which wrote it has not closed."""
+        stream, since = self.writers.pop(path)
+        with stream:
+            if self.now - since < LIFE:
+                content = os.pread(stream.fileno(), 1 << 10, 0)
+                self.kept_by_people.remove(content)
+                self._write(stream, content, b"9\r\n")
+                self.recorder.counts["files written to after they looked complete"] += 1
+                self.recorder.note(f"{path.name} goes on, {len(content)} bytes before")
+
+    def _write(self, stream: BinaryIO, before: bytes, content: bytes) -> None:
+        self.written += 1
+        stream.write(content)
+        stamp = 10**18 + self.written
+        os.utime(stream.fileno(), ns=(stamp, stamp))
+        self.versions[str(stamp)] = before + content
+        self.kept_by_people.append(before + content)
 
     def remove(self, name: str) -> None:
         """Take a file out of the inbox again."""
@@ -127,6 +145,8 @@ class World:
             self.recorder.note(f"{name} is taken out again")
 
     def _removed(self, path: Path) -> None:
+        if writer := self.writers.pop(path, None):
+            writer[0].close()
         if path.exists() and (content := path.read_bytes()) in self.kept_by_people:
             self.kept_by_people.remove(content)
 
@@ -145,7 +165,9 @@ class World:
             self._others_act()
 
     def _others_act(self) -> None:
-        if self.random.random() < 0.5:  # noqa: PLR2004 - a share
+        if self.writers and self.random.random() < 0.3:  # noqa: PLR2004 - a share
+            self.write_on(self.random.choice([*self.writers]))
+        elif self.random.random() < 0.5:  # noqa: PLR2004 - a share
             name = self.random.choice(("a.csv", "b.csv"))
             self.random.choice((self.drop, self.remove))(name)
         elif self.depth < 2:  # noqa: PLR2004 - runs that are paused at once
@@ -158,8 +180,12 @@ class World:
     def dispatch(self) -> None:
         """Enter the files of the inbox and process open drops, like dispatcher and runs."""
         for number in archiving.orphaned_drops(UPath(self.inbox)):
-            if (ended := claim.get(self.warehouse, number)).state != "open":
-                archiving.return_to_inbox(UPath(self.inbox), ended)
+            drop, folder = claim.get(self.warehouse, number), UPath(self.inbox)
+            if drop.archive is not None:
+                expired = drop.expires_at < self.now
+                archiving.release(folder, UPath(self.folder / "archive"), drop, expired=expired)
+            elif drop.state != "open":
+                archiving.return_to_inbox(folder, drop)
         for seen in inbox.list_files(UPath(self.inbox)).values():
             with suppress(Busy):
                 drop = claim.claim_file(self.warehouse, RESOURCE, seen)
@@ -226,11 +252,15 @@ def broken(seed: int, recorder: Recorder) -> list[str]:
             for _ in range(world.random.randint(1, 4)):
                 world.drop(world.random.choice(("a.csv", "a.csv", "b.csv")))
                 world.dispatch()
+                if world.writers and world.random.random() < 0.5:  # noqa: PLR2004 - a share
+                    world.write_on(world.random.choice([*world.writers]))
                 world.now += timedelta(minutes=world.random.choice((1, 30)))
             world.quiet = True
             for _ in range(PATIENCE):
                 world.dispatch()
                 world.now += 2 * LIFE
+            for stream, _ in world.writers.values():
+                stream.close()
             return [*world.wrong, *_wrong(world)]
 
 

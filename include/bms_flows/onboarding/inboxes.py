@@ -127,7 +127,8 @@ class Inbox:
         self._update_notice()
 
     def _restore_orphaned_files(self) -> None:
-        """Return files to the inbox that a killed run moved away for a drop that no longer needs them."""
+        """Return hidden files that are no drop's original to the inbox, and delete originals of a while ago."""
+        now = database.now(self.flow.warehouse)
         for number in archive.orphaned_drops(self.folder):
             try:
                 drop = claim.get(self.flow.warehouse, number)
@@ -135,7 +136,10 @@ class Inbox:
                 log.warning("returned files of unknown drop %s to the inbox", number)
                 archive.return_unknown(self.folder, number)
                 continue
-            if drop.state != "open":
+            if drop.archive is not None:
+                expired = drop.expires_at < now
+                archive.release(self.folder, self._folder("archive"), drop, expired=expired)
+            elif drop.state != "open":
                 archive.return_to_inbox(self.folder, drop)
 
     def _claim_if_free(self, seen: FoundFile) -> None:

@@ -31,7 +31,7 @@ from bms_flows.invoices.raw import SUFFIX
 from bms_flows.mirror.resource import MirroredResource
 from bms_flows.mirror.resources import CONTACTS, EMPLOYEES
 from bms_flows.mirror.store import locked_for_erasure
-from bms_flows.onboarding.inbox import closing
+from bms_flows.onboarding.inbox import archive, closing
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.privacy.retention import RECEIPT
@@ -230,11 +230,12 @@ def _may_be(resource: MirroredResource, key: str) -> ColumnElement[bool]:
 def _drop_files(
     data_root: UPath, resource: MirroredResource, drops: Sequence[Drop]
 ) -> Iterator[UPath]:
-    """Yield originals and reports of drops except receipts, which contain no personal data."""
+    """Yield originals and reports of drops, except receipts, which contain no personal data."""
     if not drops:
         return
     inbox = REMOTES[resource.name].resource.inbox
     for each in drops:
+        yield from archive.hidden_files(data_root / "inbox" / inbox, each)
         for kind in ("archive", "reports"):
             folder = data_root / kind / inbox / each.folder
             if storage.is_folder(folder):

@@ -21,7 +21,7 @@ from bms_flows.runtime.storage import (
 )
 
 TAKEN: Final = ".taken-"
-"""Name prefix that hides a claimed local file until it is archived."""
+"""Name prefix that hides a claimed local file until no program is likely to write to it any more."""
 _DIGITS: Final = 10
 """Digits from which a number is none of a drop: users of a share may give any name."""
 
@@ -42,10 +42,11 @@ def digest(path: UPath) -> str:
 
 
 def move_to_archive(inbox: UPath, archive: UPath, drop: Drop) -> UPath:
-    """Move a claimed file to `archive` and return where it is; safe to repeat after any crash.
+    """Copy a claimed file to `archive` and return where it is; safe to repeat after any crash.
 
-    On an object store a move is a copy and a deletion. Raises `FileChanged` where the file has changed
-    or gone since it was claimed; a newer file of the same name stays where it is.
+    A local original stays hidden in the inbox until `release`; on an object store it is deleted. Raises
+    `FileChanged` where the file has changed or gone since it was claimed; a newer file of the same name
+    stays where it is.
     """
     kept = archive / drop.folder / drop.path
     name = _set_aside(inbox, drop, archived=kept.exists())
@@ -62,11 +63,36 @@ def move_to_archive(inbox: UPath, archive: UPath, drop: Drop) -> UPath:
             return_to_inbox(inbox, drop)
             # The cause names the file, whose name may be personal data.
             raise FileChanged(_gone(drop)) from None
-    # A local file that still has its own name came later, whatever its size and time are.
-    own = name.startswith(TAKEN) or local(source) is None
-    if own and _is_claimed(inbox, name, drop) and digest(source) == digest(kept):
+    if local(source) is None and _is_claimed(inbox, name, drop) and digest(source) == digest(kept):
         source.unlink(missing_ok=True)
     return kept
+
+
+def release(inbox: UPath, archive: UPath, drop: Drop, *, expired: bool) -> None:
+    """Return hidden files of a drop that differ from its archived file; if its claim has `expired`, delete its original.
+
+    A program that has the original open may write to it after the claim: what it wrote is a new drop.
+    """
+    source = local(inside(inbox, drop.path))
+    if source is None or drop.archive is None:
+        return
+    kept = archive / drop.folder / drop.path
+    for aside in _asides(source, drop):
+        claimed = _is_claimed(inbox, aside.name, drop)
+        if claimed and not expired:
+            continue
+        # Deleting needs the content: a file may have been changed within its size and time.
+        same = digest(UPath(aside)) == digest(kept) if kept.exists() else claimed
+        if not same:
+            _give_back(aside, source, source.with_name(f"{drop.id}-{source.name}"))
+        elif expired:
+            aside.unlink(missing_ok=True)
+
+
+def hidden_files(inbox: UPath, drop: Drop) -> list[UPath]:
+    """Return the files that the inbox hides for a drop."""
+    source = local(inside(inbox, drop.path))
+    return [UPath(each) for each in _asides(source, drop)] if source else []
 
 
 def return_to_inbox(inbox: UPath, drop: Drop) -> None:

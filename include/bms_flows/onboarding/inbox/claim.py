@@ -62,6 +62,7 @@ class Drop:
     state: str
     dag_run_id: str
     entered_at: datetime
+    expires_at: datetime
     sha256: str | None
     same_as: int | None
     archive: str | None

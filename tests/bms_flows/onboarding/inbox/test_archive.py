@@ -6,6 +6,7 @@ import shutil
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,55 @@ def test_a_later_file_of_the_same_name_size_and_time_stays(
     archiving.move_to_archive(inbox, root / "archive", drop)
     (inbox / "a.csv").write_bytes(content)
     os.utime(tmp_path / "inbox" / "a.csv", ns=(int(drop.stamp), int(drop.stamp)))
-    assert archiving.move_to_archive(inbox, root / "archive", drop).read_bytes() == CONTENT
+    kept = archiving.move_to_archive(inbox, root / "archive", drop)
+    assert kept.read_bytes() == CONTENT
+    archiving.release(inbox, root / "archive", replace(drop, archive=str(kept)), expired=True)
     assert {each.name: each.read_bytes() for each in inbox.iterdir()} == {"a.csv": content}
+
+
+@pytest.mark.parametrize(
+    ("written", "named"),
+    [("at the claim", "a.csv"), ("after it", "a.csv"), ("within size and time", "a.csv"),
+     ("beside a newer file", "1-a.csv")],
+)  # fmt: skip
+def test_what_is_written_to_a_file_after_its_claim_is_a_new_drop(
+    tmp_path: Path, warehouse: Engine, written: str, named: str
+) -> None:
+    """A program that is another user's, or of another machine, has the file open unnoticed."""
+    root, inbox = UPath(tmp_path), UPath(tmp_path / "inbox")
+    inbox.mkdir()
+    drop = dropped(inbox, warehouse)
+    with (tmp_path / "inbox" / "a.csv").open("r+b", buffering=0) as program:
+        kept = archiving.move_to_archive(inbox, root / "archive", drop)
+        archived = replace(drop, archive=str(kept))
+        if written == "after it":
+            archiving.release(inbox, root / "archive", archived, expired=False)
+        if written == "within size and time":
+            program.write(CONTENT.swapcase())
+            os.utime(program.fileno(), ns=(int(drop.stamp), int(drop.stamp)))
+        else:
+            program.write(CONTENT + b"Petit;1\r\n")
+        if written == "beside a newer file":
+            (inbox / "a.csv").write_bytes(b"newer\r\n")
+        lying = {path.read_bytes() for path in (tmp_path / "inbox").iterdir()}
+        for expired in (False, True):
+            archiving.release(inbox, root / "archive", archived, expired=expired)
+    assert {path.read_bytes() for path in (tmp_path / "inbox").iterdir()} == lying
+    assert named in discovery.list_files(inbox)
+    assert not archiving.hidden_files(inbox, drop)
+
+
+def test_the_original_is_deleted_once_its_claim_has_expired(
+    tmp_path: Path, warehouse: Engine
+) -> None:
+    root, inbox = UPath(tmp_path), UPath(tmp_path / "inbox")
+    inbox.mkdir()
+    drop = dropped(inbox, warehouse)
+    archived = replace(drop, archive=str(archiving.move_to_archive(inbox, root / "archive", drop)))
+    archiving.release(inbox, root / "archive", archived, expired=False)
+    assert [path.read_bytes() for path in archiving.hidden_files(inbox, drop)] == [CONTENT]
+    archiving.release(inbox, root / "archive", archived, expired=True)
+    assert not list((tmp_path / "inbox").iterdir())
 
 
 def test_a_file_changed_after_its_claim_is_not_taken(
@@ -185,6 +233,8 @@ def test_a_crash_at_any_step_loses_nothing_and_the_next_attempt_completes(
                     died += 1
         kept = archiving.move_to_archive(inbox, root / "archive", drop)
         assert kept.read_bytes() == CONTENT + b"x;%d\r\n" % step
+        archived = replace(drop, archive=str(kept))
+        archiving.release(inbox, root / "archive", archived, expired=True)
         assert [each.name for each in Path(inbox.path).iterdir()] == []
     assert died >= 4
 
@@ -211,7 +261,7 @@ def test_an_archived_file_of_another_run_is_not_overwritten(
     assert (
         archiving.move_to_archive(inbox, UPath(tmp_path / "archive"), drop).read_bytes() == CONTENT
     )
-    assert [each.name for each in Path(inbox.path).iterdir()] == ["a.csv"]
+    assert [*discovery.list_files(inbox)] == ["a.csv"]
     assert (inbox / "a.csv").read_bytes() == CONTENT + b"x;2\r\n"
 
 

@@ -12,8 +12,8 @@ from bms_flows.runtime.settings import Language
 
 DROP = Drop(
     id=12, resource="employee", path="Dupré.csv", size=1, stamp="1", state="applied",
-    dag_run_id="employee-drop-12", entered_at=datetime(2026, 4, 1, tzinfo=UTC), sha256="",
-    same_as=None, archive="archive/000012/Dupré.csv",
+    dag_run_id="employee-drop-12", entered_at=datetime(2026, 4, 1, tzinfo=UTC),
+    expires_at=datetime(2026, 4, 1, tzinfo=UTC), sha256="", same_as=None, archive="archive/000012/Dupré.csv",
     report="reports/employees/000012", counts=None, started_at=None,
 )  # fmt: skip
 COUNTS = {

@@ -18,7 +18,7 @@ from sqlalchemy import Engine, text
 from upath import UPath
 
 from bms_flows.mirror.resources import EMPLOYEES
-from bms_flows.onboarding.inbox import archive, claim
+from bms_flows.onboarding.inbox import archive, claim, discovery
 from bms_flows.onboarding.inbox.archive import FileChanged
 from bms_flows.onboarding.inbox.claim import Superseded
 from bms_flows.onboarding.inboxes import Inbox
@@ -239,6 +239,8 @@ def test_a_number_that_comes_again_is_another_drop(
         row = drop_row(warehouse)
         assert name.encode() in (data_root / row.archive).read_bytes()
         assert (data_root / row.report / "receipt.json").exists()
+        execute(warehouse, "update bms.dropped_file set expires_at = now()")
+        assert dispatched() == []
         execute(warehouse, "truncate bms.dropped_file restart identity cascade")
     assert [each["created"] for each in ended] == [1, 1]
     assert not list(file.parent.glob(f"{archive.TAKEN}*"))
@@ -563,6 +565,24 @@ def test_no_transaction_is_open_while_the_service_is_read(
         with longest_transaction(warehouse) as seen:
             assert conclude(entered)["created"] == 4
     assert seen[0] < 3, "it was open for as long as the service took to answer"
+
+
+def test_rows_written_after_a_file_was_taken_become_another_drop_which_creates_only_them(
+    warehouse: Engine, dropped: str, inbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No lease shows the writer: it is another user's, or on another machine."""
+    monkeypatch.setattr(discovery, "being_written", lambda _: False)
+    with (inbox / dropped).open("ab", buffering=0) as export:
+        assert dispatched() == [1]
+        assert carried(drop_row(warehouse).dag_run_id, drop=1)["created"] == 1
+        assert dispatched() == []
+        export.write(b"810002;Petit;Zo\xe9;1;2026-04-01\r\n")
+    assert dispatched() == [2]
+    ended = carried(drop_row(warehouse, 2).dag_run_id, drop=2)
+    assert (ended["created"], ended["already_there"]) == (1, 1)
+    execute(warehouse, "update bms.dropped_file set expires_at = now()")
+    assert dispatched() == []
+    assert not [each for each in inbox.iterdir() if each.name.startswith(archive.TAKEN)]
 
 
 def test_a_file_held_by_another_run_holds_up_no_other(
