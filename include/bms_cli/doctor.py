@@ -17,7 +17,7 @@ def doctor(
     url: Url,
     data_root: DataRoot,
     free_gb: Annotated[
-        float, typer.Option(min=0, help="Room that both disks should have, in GB.")
+        float, typer.Option(min=0, max=10**6, help="Room that both disks should have, in GB.")
     ] = 2.0,
     as_json: Json = False,
 ) -> None:

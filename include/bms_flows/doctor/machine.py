@@ -2,15 +2,20 @@
 
 import shutil
 from collections.abc import Iterator, Mapping
+from datetime import date
 from pathlib import Path
 from uuid import uuid4
 
 from upath import UPath
 
 from bms_flows.doctor.finding import Finding
+from bms_flows.monitoring.channels import channels
+from bms_flows.onboarding.planning.rules import Reading
+from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime import storage
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting, without_effect
+from bms_flows.runtime.working_days import Holidays
 
 
 def data_root(root: UPath, least: int) -> Iterator[Finding]:
@@ -34,9 +39,13 @@ def data_root(root: UPath, least: int) -> Iterator[Finding]:
 
 
 def settings(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield invalid settings, and variables that no setting reads."""
+    """Yield an invalid setting, also one that only its use shows, and variables that no setting reads."""
     try:
-        OnboardingSettings.from_environment(environment)
+        given = OnboardingSettings.from_environment(environment)
+        channels(given)
+        Holidays(given.holidays).last_working(date(2026, 1, 5))
+        for resource in REMOTES:
+            _ = Reading.of(resource, given).rules
     except InvalidSetting as error:
         yield Finding("setting_invalid", str(error))
     for sentence in without_effect(environment, [FlowSettings, OnboardingSettings]):

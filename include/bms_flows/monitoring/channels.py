@@ -35,13 +35,20 @@ def channels(settings: FlowSettings) -> dict[str, Send]:
     """Return the channels of the settings; raise `InvalidSetting` for an incomplete one."""
     found: dict[str, Send] = {}
     if settings.notice_webhook:
-        if urlsplit(settings.notice_webhook).scheme not in ("http", "https"):
+        if not _is_address(settings.notice_webhook):
             raise InvalidSetting("BMS_NOTICE_WEBHOOK must be an address, http://… or https://…")
         found["webhook"] = lambda notice: post(settings.notice_webhook, notice)
     if settings.notice_smtp:
         server = _mail_server(settings)
         found["mail"] = lambda notice: server.send(notice, settings.notice_to)
     return found
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return ADDRESS.fullmatch(text) is not None and bool(urlsplit(text).hostname)
+    except ValueError:  # such as a bracket that is not closed
+        return False
 
 
 def post(url: str, notice: Notice, headers: Mapping[str, str] | None = None) -> None:

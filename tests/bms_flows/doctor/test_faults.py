@@ -287,9 +287,17 @@ def test_a_retired_and_a_misspelt_setting(doctor: Doctor, monkeypatch: pytest.Mo
     assert "BMS_LOOKBAK_DAYS" in named(doctor())["setting_without_effect"]
 
 
-def test_a_setting_with_an_invalid_value(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BMS_LOOKBACK_DAYS", "many")
-    assert "BMS_LOOKBACK_DAYS is 'many'" in named(doctor())["setting_invalid"]
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("LOOKBACK_DAYS", "many"), ("PHONE_REGION", "UK"), ("HOLIDAYS", "ZZ"), ("RULES", "/no/rules.toml"),
+     ("NOTICE_WEBHOOK", "https://[chat"), ("NOTICE_SMTP", "smtp://mail")],
+)  # fmt: skip
+def test_a_setting_with_an_invalid_value(
+    doctor: Doctor, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(f"BMS_{name}", value)
+    named_in = value if name == "RULES" else f"BMS_{name}"
+    assert named_in in named(doctor())["setting_invalid"]
 
 
 def test_an_old_process_that_still_runs(doctor: Doctor, warehouse: Engine) -> None:

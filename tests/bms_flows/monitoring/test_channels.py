@@ -121,7 +121,10 @@ def test_an_unavailable_channel_does_not_affect_the_other(caplog: pytest.LogCapt
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({"notice_webhook": "chat.example.com/hook-secret"}, "BMS_NOTICE_WEBHOOK"),
+        *(
+            ({"notice_webhook": url}, "BMS_NOTICE_WEBHOOK")
+            for url in ("chat.example.com/hook-secret", "https://[hook-secret", "https:hook-secret")
+        ),
         ({"notice_smtp": "mail.example.com"}, "BMS_NOTICE_SMTP"),
         *(
             ({"notice_smtp": f"smtp://user:{password}@host:587"}, "password percent-encoded")
