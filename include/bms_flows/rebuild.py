@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, delete, select, text
 from upath import UPath
 
-from bms_flows.invoices.load import RESOURCE, Languages, Loader
+from bms_flows.invoices.load import RESOURCE, Loader
 from bms_flows.invoices.publish import publish
 from bms_flows.invoices.raw import ResponsesMissing, StoredResponses, reload
 from bms_flows.invoices.units import Unit
@@ -124,9 +124,8 @@ def _load_again(
     connection: Connection, data_root: UPath, number: int, details: dict[str, Any]
 ) -> None:
     unit = Unit.from_dict(details)
-    names = Languages(details["language"], details["language_shown"])
     stamp = Stamp(number, datetime.fromisoformat(details["seen_at"]))
-    loader = Loader(connection, stamp, names)
+    loader = Loader(connection, stamp, details["language"], details["language_shown"])
     stored = StoredResponses.of_step(data_root, details)
     load = reload(connection, loader, unit, stored, later=unit.accepts is not None)
     publish(load, loader, unit)

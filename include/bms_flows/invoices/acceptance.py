@@ -10,7 +10,6 @@ from bms_flows.invoices.load import RESOURCE
 from bms_flows.invoices.planning import held_loads
 from bms_flows.invoices.publish import Publication
 from bms_flows.invoices.raw import ResponsesMissing, StoredResponses
-from bms_flows.invoices.record import LoadRecord
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import step_log
 from bms_flows.runtime.context import FlowContext, recorded_step
@@ -35,10 +34,10 @@ def accept_unit(flow: FlowContext, unit: Unit, step: step_log.Step) -> dict[str,
         if left is None:
             step_log.remove(flow.warehouse, step_run_id)
             return None
-        return _publish(flow, left, step_run_id, lease)
+        return _publish(flow, left, lease)
 
 
-def _publish(flow: FlowContext, unit: Unit, step_run_id: int, lease: Lease) -> dict[str, Any]:
+def _publish(flow: FlowContext, unit: Unit, lease: Lease) -> dict[str, Any]:
     with flow.warehouse.connect() as connection:
         details = connection.execute(
             select(step_run.c.details).where(step_run.c.id == unit.accepts)
@@ -49,18 +48,21 @@ def _publish(flow: FlowContext, unit: Unit, step_run_id: int, lease: Lease) -> d
             f"entity {unit.id_entity}, {unit.span}: raw responses of step {unit.accepts} are "
             "missing; run these days again"
         )
-    record = LoadRecord(
-        unit,
-        step_run_id,
-        details["raw"],
-        details["language"],
-        details.get("measures", {}),  # versions before 0.1.0 stored none
-    )
-    landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC), step_run_id)
+    landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC), lease.step_run_id)
     with (
         flow.warehouse.execution_options(isolation_level="AUTOCOMMIT").connect() as committed,
         flow.warehouse.begin() as writing,
     ):
-        publication = Publication(flow, record, lease, landing, committed, writing)
+        publication = Publication(
+            flow=flow,
+            unit=unit,
+            language=details["language"],
+            raw=details["raw"],
+            lease=lease,
+            landing=landing,
+            committed=committed,
+            writing=writing,
+            accepted=details.get("measures", {}),  # versions before 0.1.0 stored none
+        )
         transform = publication.complete_stored(unit, stored, clock(writing), later=True)
-    return record.manifest(transform)
+    return publication.manifest(transform)

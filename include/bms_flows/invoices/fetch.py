@@ -2,11 +2,12 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from bms.endpoints import InvoiceLanguage
 from bms.errors import RangeRefused
 from bms_flows.invoices.decode import Decoded, Response, ResponseReader, SplitResponse
 from bms_flows.runtime.windows import DAY, Window
@@ -46,23 +47,44 @@ class OpenRequest:
 
 @dataclass
 class Fetcher:
-    """Requests windows in advance: more while the loader waits, fewer while bodies pile up."""
+    """Requests windows in advance: more while the loader waits, fewer while bodies pile up.
+
+    The number of open requests doubles whenever the loader has to wait for a response, and is
+    halved while received bodies exceed `MAX_WAITING_BYTES`. The largest response so far gives the
+    size of a day: windows are cut so that a response stays below `MAX_RESPONSE_BYTES`. A range that
+    the service refuses is halved, down to one day; a refused day is left out if it is `optional`.
+    """
 
     client: "Client"
     id_entity: int
-    language: Literal["EN", "FR"]
-    ahead: int
-    """Maximum number of open requests."""
     todo: deque[Window]
-    read: ReadResponse
+    language: InvoiceLanguage
     thread: Executor
     """One thread: a reader learns field names, and decoding must not delay the event loop."""
+    read: ReadResponse
     optional: bool = False
     """Whether days that the service refuses are left out."""
     open_requests: deque[OpenRequest] = field(default_factory=deque)
     limit: int = FIRST_REQUESTS
     day_bytes: float = 0.0
     """Bytes of a day in the largest response so far."""
+
+    async def responses(self) -> AsyncIterator[WindowResponse]:
+        """Yield the windows' responses in the windows' order."""
+        try:
+            self.fill()
+            while self.open_requests:
+                responses = await self.take()
+                self.fill()  # a single allowed request runs while the loader works
+                while responses:
+                    yield responses.pop(0)  # freed here before the loader works on it
+        finally:
+            await self.cancel()
+
+    @property
+    def ahead(self) -> int:
+        """Maximum number of open requests."""
+        return self.client.settings.concurrency
 
     def fill(self) -> None:
         """Send requests up to the limit, and let the next responses be decoded."""
@@ -137,39 +159,6 @@ class Fetcher:
             halves = [await self._responses(request, half) for half in window.halves()]
             return [each for half in halves for each in half]
         return [(window, response)]
-
-
-async def fetch(
-    client: "Client",
-    id_entity: int,
-    windows: Iterable[Window],
-    *,
-    language: Literal["EN", "FR"],
-    ahead: int,
-    thread: Executor,
-    read: ReadResponse | None = None,
-    optional: bool = False,
-) -> AsyncIterator[WindowResponse]:
-    """Yield the windows' responses in the windows' order, with at most `ahead` open requests.
-
-    The number of open requests doubles whenever the loader has to wait for a response, and is
-    halved while received bodies exceed `MAX_WAITING_BYTES`. The largest response so far gives the
-    size of a day: windows are cut so that a response stays below `MAX_RESPONSE_BYTES`. A range that
-    the service refuses is halved, down to one day; a refused day is left out if it is `optional`. `read`
-    decodes a response, in `thread`.
-    """
-    reader = ResponseReader()
-    read = read or (lambda _, body: reader.read(body))
-    fetcher = Fetcher(client, id_entity, language, ahead, deque(windows), read, thread, optional)
-    try:
-        fetcher.fill()
-        while fetcher.open_requests:
-            responses = await fetcher.take()
-            fetcher.fill()  # a single allowed request runs while the loader works
-            while responses:
-                yield responses.pop(0)  # freed here before the loader works on it
-    finally:
-        await fetcher.cancel()
 
 
 async def batches(responses: AsyncIterator[WindowResponse]) -> AsyncIterator[Batch]:

@@ -19,14 +19,6 @@ BATCH_ROWS = 8_000
 """Rows written at once: enough for speed, few enough that fetching continues in parallel."""
 
 
-@dataclass(frozen=True)
-class Languages:
-    """The language that a load was read in, and the language of the names shown in its rows."""
-
-    read: str
-    shown: str
-
-
 @dataclass
 class Loader:
     """Copies new rows into the table, and stages and merges others, in batches; the caller commits."""
@@ -34,7 +26,10 @@ class Loader:
     connection: Connection
     stamp: Stamp
     """Of all rows of the load, by the database's clock."""
-    names: Languages
+    language: str
+    """In which the load was read."""
+    shown: str
+    """Language of the names shown in the rows."""
     inserted: int = 0
     changed: int = 0
     unchanged: int = 0
@@ -47,7 +42,7 @@ class Loader:
 
     def add(self, rows: loads.CopyBuffer) -> None:
         """Take new and changed rows; write them once they are `BATCH_ROWS`."""
-        if rows.new and self.names.read == self.names.shown:
+        if rows.new and self.language == self.shown:
             self._new.append(rows)
         else:
             self._stage([rows])
@@ -99,7 +94,7 @@ class Loader:
 
     def _show_names(self) -> None:
         """Set the known code names of staged rows in the language shown."""
-        if self.names.read == self.names.shown:
+        if self.language == self.shown:
             return
         for name, code in CODE_NAMES.items():
             self.connection.execute(
@@ -108,5 +103,5 @@ class Loader:
                     f"from {code_name} n where n.resource = :resource and n.field = :field "
                     f"and n.code = s.{code} and n.language = :language"
                 ),
-                {"resource": RESOURCE, "field": code, "language": self.names.shown},
+                {"resource": RESOURCE, "field": code, "language": self.shown},
             )

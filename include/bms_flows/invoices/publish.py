@@ -1,7 +1,7 @@
 """Publication of a load: versions, watermark, quarantine, totals and reports, in one transaction."""
 
-from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -9,16 +9,16 @@ from sqlalchemy import Connection, Row, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from bms.counters import Counters
+from bms.endpoints import InvoiceLanguage
 from bms_flows.invoices import day_state, report
 from bms_flows.invoices.leases import Lease
-from bms_flows.invoices.load import RESOURCE, Languages, Loader
+from bms_flows.invoices.load import RESOURCE, Loader
 from bms_flows.invoices.numbers import check_numbers
 from bms_flows.invoices.profile import load_profile
 from bms_flows.invoices.raw import StoredResponses, reload
-from bms_flows.invoices.record import LoadRecord
 from bms_flows.invoices.transform import Transform
 from bms_flows.invoices.units import Unit
-from bms_flows.runtime import profiles, quarantine, step_log
+from bms_flows.runtime import manifest, profiles, quarantine, step_log
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.landing import Landing
 from bms_flows.runtime.profile import Profile
@@ -37,24 +37,57 @@ class UnbalancedCounts(RuntimeError):
     """Another writer changed rows during the load, so the counts differ; nothing was published."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Publication:
-    """What the publication of a load needs."""
+    """A load: facts, enough to load it again from its stored responses, and what its publication needs."""
 
     flow: FlowContext
-    record: LoadRecord
+    unit: Unit
+    language: InvoiceLanguage
+    raw: str
+    """Folder of the responses, relative to the data root."""
     lease: Lease
     landing: Landing
     committed: Connection
     """Reads what was committed before the load."""
     writing: Connection
     counters: Counters | None = None
+    accepted: Mapping[str, str | None] = field(default_factory=dict)
+    """Measures that an operator accepts with the load, with the first day."""
+
+    def manifest(self, transform: Transform) -> dict[str, Any]:
+        """Return the load's manifest for XCom: numbers, days and paths, no rows."""
+        totals = transform.totals.by_currency
+        return {
+            "version": manifest.VERSION,
+            "step_run_id": self.lease.step_run_id,
+            "state": "complete",
+            "whole": True,
+            "id_entity": self.unit.id_entity,
+            "days": str(self.unit.span),
+            "raw": self.raw,
+            **vars(transform.counts),
+            "totals": {currency: each.as_dict() for currency, each in totals.items()},
+        }
+
+    def details(self, unit: Unit, transform: Transform) -> dict[str, Any]:
+        """Return the step run's details for the days of `unit`."""
+        return {
+            **unit.as_dict(),
+            "raw": self.raw,
+            "language": self.language,
+            "zone": transform.reading.zone,
+            "range_date": transform.reading.range_date,
+            "read_at": transform.read_at.isoformat(),
+            "volatile": sorted(transform.reading.volatile),
+            "fields": transform.rows.counts.as_dict(),
+        }
 
     def loader(self, observed_at: datetime) -> Loader:
         """Return the loader of a transaction of `writing`."""
         self.lease.name_session(self.writing)
-        names = Languages(self.record.language, self.flow.settings.language)
-        return Loader(self.writing, Stamp(self.record.step_run_id, observed_at), names)
+        stamp = Stamp(self.lease.step_run_id, observed_at)
+        return Loader(self.writing, stamp, self.language, self.flow.settings.language)
 
     def renew(self) -> None:
         """Extend the lease."""
@@ -67,8 +100,8 @@ class Publication:
         loader = self.loader(observed_at)
         transform = reload(self.committed, loader, unit, stored, later=later, renew=self.renew)
         loader.merge()
-        only = replace(self, record=replace(self.record, unit=unit))
-        only.complete(transform, loader, load_profile(transform, loader, {}))
+        profile = load_profile(transform, loader, {})
+        replace(self, unit=unit).complete(transform, loader, profile)
         return transform
 
     def complete(self, transform: Transform, loader: Loader, profile: Profile) -> None:
@@ -78,8 +111,7 @@ class Publication:
         unfinished step run, never a complete step run without files.
         """
         self.lease.fence(self.writing)
-        record, unit, stamp = self.record, self.record.unit, loader.stamp
-        zone = self.flow.settings.time_zone
+        unit, stamp, zone = self.unit, loader.stamp, self.flow.settings.time_zone
         _record_findings(transform, loader, unit, publish(transform, loader, unit))
         numbers = (
             check_numbers(self.writing, unit, stamp, today=local_date(transform.read_at, zone))
@@ -91,20 +123,20 @@ class Publication:
         report.write_totals(self.landing.report("totals.csv"), unit.id_entity, days, totals)
         history = self.landing.report("history.csv")
         report.write_history(self.writing, history, stamp, zone)
-        read = Stamp(record.step_run_id, transform.read_at)
-        profiles.save(self.writing, unit.list_id, read, profile, record.accepted)
+        read = Stamp(stamp.step_run_id, transform.read_at)
+        profiles.save(self.writing, unit.list_id, read, profile, self.accepted)
         step_log.finish(
             self.writing,
-            record.step_run_id,
+            stamp.step_run_id,
             state="complete",
             counts=transform.counts,
             service=self.counters,
             details={
-                **record.details(unit, transform),
+                **self.details(unit, transform),
                 "numbers": numbers,
                 "report": self.landing.reports,
                 "seen_at": stamp.observed_at.isoformat(),
-                "language_shown": loader.names.shown,
+                "language_shown": loader.shown,
             },
         )
 
@@ -126,7 +158,7 @@ def publish(transform: Transform, loader: Loader, unit: Unit) -> Sequence[Row[An
             f"{counts.quarantined} quarantined. Another program wrote to {client_invoice} during the "
             "load, so nothing was published: find it, then clear the task"
         )
-    _save_code_names(connection, transform, loader.names.read, at)
+    _save_code_names(connection, transform, loader.language, at)
     # The day is compared because another unit may have found a missing invoice on its own days.
     counts.missing = loads.mark_missing(
         connection,

@@ -133,13 +133,12 @@ def hold(
     If the other days were `published`, the held days get a separate step run. The invalid rows of
     the held days go to quarantine until a later read returns them valid.
     """
-    record, connection = load.record, load.writing
-    unit = review.held or record.unit
-    step_run_id, counts = record.step_run_id, transform.counts
+    connection, unit = load.writing, review.held or load.unit
+    step_run_id, counts = load.lease.step_run_id, transform.counts
     totals = transform.totals.by_currency
     passed = review.passed
     if published is not None and passed is not None:
-        step_run_id = step_log.begin_held(connection, record.step_run_id, passed.span.end)
+        step_run_id = step_log.begin_held(connection, step_run_id, passed.span.end)
         counts = counts.less(published.counts)
         totals = step_log.subtract_totals(totals, published.totals.by_currency)
     stamp = Stamp(step_run_id, transform.read_at)
@@ -159,7 +158,7 @@ def hold(
         service=load.counters if published is None else None,
         reason="\n".join(str(violation) for violation in review.violations),
         details={
-            **record.details(unit, transform),
+            **load.details(unit, transform),
             "violations": sorted({violation.code for violation in review.violations}),
             "measures": review.measures,
             "few": {day.isoformat(): count for day, count in review.counts.items()},

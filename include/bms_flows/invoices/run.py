@@ -1,24 +1,26 @@
 """Extraction of a unit: fetch, store, transform and load, review, publish the days that passed."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import text
 
 from bms.client import Client
+from bms.endpoints import InvoiceLanguage
 from bms_flows.invoices.day_cache import DayCache
-from bms_flows.invoices.fetch import ReadResponse, WindowResponse, batches, decoded, fetch
+from bms_flows.invoices.decode import ResponseReader
+from bms_flows.invoices.fetch import Fetcher, ReadResponse, WindowResponse, batches, decoded
 from bms_flows.invoices.leases import lease_days
 from bms_flows.invoices.load import RESOURCE, Loader
 from bms_flows.invoices.lookback import search_windows
 from bms_flows.invoices.progress import Progress
 from bms_flows.invoices.publish import Publication
 from bms_flows.invoices.raw import MOVED, StoredResponses, raw_file_name
-from bms_flows.invoices.record import LoadRecord
 from bms_flows.invoices.review import Review, hold, review_load
 from bms_flows.invoices.rows import Reading
 from bms_flows.invoices.transform import Transform
@@ -28,7 +30,6 @@ from bms_flows.runtime.background import BackgroundWriter
 from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.context import FlowContext, recorded_step
 from bms_flows.runtime.landing import Landing, save_raw
-from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import Window, local_date
 from bms_warehouse.database import clock
 
@@ -36,76 +37,60 @@ LOCKED_S = 60
 """Seconds for which a load waits for a table that another session locks or waits to lock."""
 
 
-@dataclass(frozen=True)
-class Extraction:
+@dataclass(frozen=True, kw_only=True)
+class Extraction(Publication):
     """The extraction of one unit by one step run."""
 
     client: Client
-    unit: Unit
-    language: Literal["EN", "FR"]
-    publication: Publication
     progress: Progress
     thread: ThreadPoolExecutor
     """Thread that splits and decodes responses."""
 
-    @property
-    def settings(self) -> FlowSettings:
-        """Settings of the flow."""
-        return self.publication.flow.settings
-
     async def load(self) -> tuple[Transform, Review]:
         """Load the whole unit in one transaction; commit if no day is held."""
-        committed, id_entity = self.publication.committed, self.unit.id_entity
+        committed, id_entity = self.committed, self.unit.id_entity
         read_at = clock(committed)
         volatile = profiles.volatile(committed, self.unit.list_id)
-        zone, range_date = self.client.settings.time_zone, self.settings.invoice_range_date
+        zone, range_date = self.client.settings.time_zone, self.flow.settings.invoice_range_date
         reading = Reading(id_entity, zone, range_date, volatile)
         cache = DayCache(reading)
         cache.load(committed, self.unit.days)
         transform = Transform(committed, reading, read_at, cache=cache)
-        with self.publication.writing.begin() as transaction:
-            loader = self.publication.loader(read_at)
+        with self.writing.begin() as transaction:
+            loader = self.loader(read_at)
             # Who waits for this transaction, as ALTER TABLE does, makes queries of `committed` wait too.
             committed.execute(text(f"set lock_timeout = '{LOCKED_S}s'"))
             await self._load_responses(
                 self._fetch(self.unit.windows, cache.read), transform, loader
             )
             await self._find_moved(transform, loader)
-            review = await review_load(self.client, transform, loader, self.unit, self.settings)
+            review = await review_load(
+                self.client, transform, loader, self.unit, self.flow.settings
+            )
             if review.held:
                 transaction.rollback()
             else:
-                self.publication.complete(transform, loader, review.profile)
+                self.complete(transform, loader, review.profile)
         return transform, review
 
     def publish_passed(self, transform: Transform, review: Review) -> None:
         """Load the days that passed again, from stored responses, and record the held days."""
         published = None
-        stored = StoredResponses(self.publication.landing.raw, transform.reading, transform.read_at)
-        with self.publication.writing.begin():
+        stored = StoredResponses(self.landing.raw, transform.reading, transform.read_at)
+        with self.writing.begin():
             if passed := review.passed:
-                published = self.publication.complete_stored(
-                    passed, stored, transform.read_at, later=False
-                )
-            hold(self.publication, review, transform, published)
+                published = self.complete_stored(passed, stored, transform.read_at, later=False)
+            hold(self, review, transform, published)
 
     def _fetch(
-        self,
-        windows: Iterable[Window],
-        read: ReadResponse | None = None,
-        *,
-        optional: bool = False,
+        self, windows: Iterable[Window], read: ReadResponse, *, optional: bool = False
     ) -> AsyncIterator[WindowResponse]:
-        return fetch(
-            self.client,
-            self.unit.id_entity,
-            [part for window in windows for part in window.cut(self.settings.window_days)],
-            language=self.language,
-            ahead=self.client.settings.concurrency,
-            thread=self.thread,
-            read=read,
-            optional=optional,
-        )
+        days = self.flow.settings.window_days
+        parts = deque(part for window in windows for part in window.cut(days))
+        unit, language = self.unit, self.language
+        return Fetcher(
+            self.client, unit.id_entity, parts, language, self.thread, read, optional
+        ).responses()
 
     async def _load_responses(
         self, responses: AsyncIterator[WindowResponse], transform: Transform, loader: Loader
@@ -115,7 +100,7 @@ class Extraction:
         While a batch of responses is transformed, the batch before it is merged, the next one is decoded,
         files are written, and further responses are fetched.
         """
-        raw, loop = self.publication.landing.raw, asyncio.get_running_loop()
+        raw, loop = self.landing.raw, asyncio.get_running_loop()
 
         async def stored() -> AsyncIterator[WindowResponse]:
             async for window, response in responses:
@@ -123,7 +108,7 @@ class Extraction:
                 await files.put(save_raw, path, response.body)
                 if loader.idle:
                     await tables.put(loader.keep)
-                self.publication.renew()
+                self.renew()
                 self.progress.add(window, transform.counts)
                 yield window, response
 
@@ -141,7 +126,7 @@ class Extraction:
 
     async def _find_moved(self, transform: Transform, loader: Loader) -> None:
         """Search other days for invoices that are missing from their day, and load them."""
-        settings, missing = self.settings, {*transform.missing}
+        settings, missing = self.flow.settings, {*transform.missing}
         searched = search_windows(
             [each.window for each in transform.windows if each.missing & missing],
             transform.totals.days,
@@ -149,17 +134,20 @@ class Extraction:
             lookback_days=settings.lookback_days,
             most=settings.lookback_budget,
         )
+        reader = ResponseReader()
         for each in searched:
             if not transform.missing:
                 return
             # A service may refuse days that have not come, or that it has archived.
-            async for window, response in self._fetch(each, optional=True):
+            async for window, response in self._fetch(
+                each, lambda _, body: reader.read(body), optional=True
+            ):
                 moved = transform.add_moved(window, response)
                 if moved.rows:
                     name = raw_file_name(self.unit.id_entity, window, MOVED)
-                    save_raw(self.publication.landing.raw / name, response.body)
+                    save_raw(self.landing.raw / name, response.body)
                     loader.add(moved)
-                self.publication.renew()
+                self.renew()
 
 
 async def extract_unit(
@@ -168,7 +156,7 @@ async def extract_unit(
     unit: Unit,
     step: step_log.Step,
     *,
-    language: Literal["EN", "FR"],
+    language: InvoiceLanguage,
 ) -> dict[str, Any]:
     """Extract one unit and return its manifest: step run, counts, totals and paths, no rows.
 
@@ -177,7 +165,6 @@ async def extract_unit(
     the errors of the client and the warehouse (nothing is published).
     """
     autocommit = flow.warehouse.execution_options(isolation_level="AUTOCOMMIT")
-    progress = Progress(unit, client.counters)
     async with client:
         with (
             recorded_step(flow, step, client.counters) as step_run_id,
@@ -187,13 +174,24 @@ async def extract_unit(
             ThreadPoolExecutor(1) as thread,
         ):
             landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC), step_run_id)
-            record = LoadRecord(unit, step_run_id, flow.name(landing.raw), language)
-            load = Publication(flow, record, lease, landing, committed, writing, client.counters)
-            extraction = Extraction(client, unit, language, load, progress, thread)
+            extraction = Extraction(
+                flow=flow,
+                unit=unit,
+                language=language,
+                raw=flow.name(landing.raw),
+                lease=lease,
+                landing=landing,
+                committed=committed,
+                writing=writing,
+                counters=client.counters,
+                client=client,
+                progress=Progress(unit, client.counters),
+                thread=thread,
+            )
             transform, review = await extraction.load()
             if review.held:
                 extraction.publish_passed(transform, review)
-    progress.finish("suspect" if review.held else "complete", transform.counts)
+    extraction.progress.finish("suspect" if review.held else "complete", transform.counts)
     if review.held:
         raise LoadHeld(review.message)
-    return record.manifest(transform)
+    return extraction.manifest(transform)

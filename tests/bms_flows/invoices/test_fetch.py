@@ -1,6 +1,7 @@
 """Requests in advance: all permitted ones for a slow service, few for a slow loader."""
 
 import asyncio
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 
@@ -9,7 +10,8 @@ import pytest
 from bms.client import Client
 from bms.settings import ClientSettings
 from bms_flows.invoices import fetch as fetching
-from bms_flows.invoices.fetch import fetch
+from bms_flows.invoices.decode import ResponseReader
+from bms_flows.invoices.fetch import Fetcher
 from bms_flows.runtime.windows import Window
 from bms_sandbox.serve import Sandbox
 
@@ -18,11 +20,13 @@ DAYS = Window(date(2026, 2, 1), date(2026, 3, 12)).cut(1)
 
 async def windows_fetched(settings: ClientSettings, *, loader_waits: float) -> list[Window]:
     """Return the fetched windows; the loader takes `loader_waits` seconds for each response."""
-    found = []
+    found, reader = [], ResponseReader()
     async with Client(settings) as client:
         with ThreadPoolExecutor(1) as thread:
-            responses = fetch(client, 1, DAYS, language="FR", ahead=8, thread=thread)
-            async for window, _ in responses:
+            fetcher = Fetcher(
+                client, 1, deque(DAYS), "FR", thread, lambda _, body: reader.read(body)
+            )
+            async for window, _ in fetcher.responses():
                 found.append(window)
                 await asyncio.sleep(loader_waits)
     return found

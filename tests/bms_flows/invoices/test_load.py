@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Connection, Engine
 
 from bms_flows.invoices import load as load_module
-from bms_flows.invoices.load import Languages, Loader
+from bms_flows.invoices.load import Loader
 from bms_warehouse import loads
 from bms_warehouse.database import clock
 from bms_warehouse.history import Stamp
@@ -27,7 +27,7 @@ def test_a_load_without_changes_keeps_its_session_active(
     """A session that asks nothing in a transaction for ten minutes is ended; years take longer to read."""
     monkeypatch.setattr(load_module, "IDLE_S", 0)
     with warehouse.begin() as connection:
-        loader = Loader(connection, Stamp(1, clock(connection)), Languages("FR", "FR"))
+        loader = Loader(connection, Stamp(1, clock(connection)), "FR", "FR")
         before = last_asked(warehouse, connection)
         loader.add(loads.copy_buffer(pa.table({"id_invoice": pa.array([], pa.int64())})))
         assert last_asked(warehouse, connection) > before
@@ -47,7 +47,7 @@ def invoices(*numbers: int, new: bool = True, digest: bytes = b"a") -> loads.Cop
 
 def load(engine: Engine, *buffers: loads.CopyBuffer, step: int = 1, read: str = "FR") -> Loader:
     with engine.begin() as connection:
-        loader = Loader(connection, Stamp(step, clock(connection)), Languages(read, "FR"))
+        loader = Loader(connection, Stamp(step, clock(connection)), read, "FR")
         for each in buffers:
             loader.add(each)
         loader.merge()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from bms_flows.invoices.load import Languages, Loader
+from bms_flows.invoices.load import Loader
 from bms_flows.invoices.publish import UnbalancedCounts, publish
 from bms_flows.invoices.rows import Reading
 from bms_flows.invoices.totals import DayCounts
@@ -29,7 +29,7 @@ UNIT = Unit(1, (Window(date(2026, 3, 2), date(2026, 3, 6)),))
 def test_rows_that_do_not_add_up_are_not_published(warehouse: Engine, counts: RowCounts) -> None:
     with warehouse.begin() as connection:
         load = Transform(connection, READING, clock(connection), counts=counts)
-        loader = Loader(connection, Stamp(1, clock(connection)), Languages("FR", "FR"))
+        loader = Loader(connection, Stamp(1, clock(connection)), "FR", "FR")
         with pytest.raises(UnbalancedCounts, match="entity 1"):
             publish(load, loader, UNIT)
     assert not scalar(warehouse, "select count(*) from bms.client_invoice_day")
@@ -48,5 +48,5 @@ def test_what_another_unit_found_on_a_new_day_meanwhile_has_not_vanished(
         load.windows.append(WindowComparison(UNIT.windows[0], 1, {int(one or 0)}, 0))
         load.totals.days.update(dict.fromkeys(UNIT.windows[0], DayCounts()))
         connection.execute(text(moved), {"day": day, "id": one})
-        publish(load, Loader(connection, Stamp(1, clock(connection)), Languages("FR", "FR")), UNIT)
+        publish(load, Loader(connection, Stamp(1, clock(connection)), "FR", "FR"), UNIT)
     assert load.counts.missing == missing
