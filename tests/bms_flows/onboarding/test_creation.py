@@ -467,6 +467,7 @@ async def test_a_receipt_counts_every_row_without_personal_data(opened: Open) ->
         _, written = await receipt(creation, sheet, plan_id)
     content = json.loads(written)
     assert content["counts"]["created"] == content["rows_in"] == 2
+    assert content["file_sha256"] == sheet.sha256
     assert content["plan"]["id"] == plan_id
     assert content["plan"]["decided_by"] == SETTING
     for secret in ("Lefèvre", "Aurélie", "900001", "2026-05-15"):

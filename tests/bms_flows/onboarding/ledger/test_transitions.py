@@ -169,11 +169,6 @@ def test_a_withdrawn_attempt_leaves_an_earlier_ambiguous_outcome() -> None:
     assert moved.first_intended_at == NOW - SETTLE
 
 
-def test_a_lookup_before_the_settle_time_proves_nothing() -> None:
-    with pytest.raises(InvalidTransition):
-        looked_up(unknown(), NOW + SETTLE - timedelta(milliseconds=2), since_boot(NOW + SETTLE))
-
-
 @pytest.mark.parametrize("boot", ["b", "another"])
 def test_a_step_of_the_databases_clock_permits_no_lookup(boot: str) -> None:
     clock = BootTime(boot, since_boot(NOW).seconds + 5)
@@ -198,16 +193,6 @@ def test_a_returned_id_survives_an_ambiguous_outcome_and_a_new_drop() -> None:
     given_up = msgspec.structs.replace(moved, state=State.GIVEN_UP)
     again = decisions.reopen(given_up, new_row("d", None), now=NOW, attempts=1).entry
     assert again.returned_id == "7"
-
-
-def test_two_empty_lookups_a_settle_time_apart_allow_a_retry() -> None:
-    once = looked_up(unknown(), NOW + SETTLE)
-    assert once.state is State.UNKNOWN
-    with pytest.raises(InvalidTransition):
-        looked_up(once, NOW + SETTLE)
-    second = NOW + 2 * SETTLE
-    twice = looked_up(once, second)
-    assert (twice.state, twice.checked_at) == (State.READY, second)
 
 
 def test_a_row_whose_create_returned_an_id_is_never_sent_again_without_a_decision() -> None:

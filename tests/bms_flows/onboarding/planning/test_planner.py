@@ -20,7 +20,7 @@ from bms_flows.onboarding.planning.plan import (
     breaches,
 )
 from bms_flows.onboarding.planning.planner import make
-from bms_flows.onboarding.reading.sheet import FileFormat, LastLine, Row, Sheet
+from bms_flows.onboarding.reading.sheet import FileFormat, Row, Sheet
 from bms_flows.onboarding.resources.body import body_digest
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.resources.evidence import ServiceRecord
@@ -100,24 +100,6 @@ def test_new_rows_are_created_with_the_specified_body() -> None:
         "missions": {"mission2": "B"},
         "salary_variable": [{"type": "PRIME"}],
     }
-
-
-def test_all_faults_of_all_rows_are_listed() -> None:
-    unread = Fault("bad_date", 3, "Date", "start_date")
-    read = sheet(
-        values(1, last_name=None, first_name=None), values(2, start_date=None), faults=(unread,)
-    )
-    first, second = make(read, EMPLOYEE, IDENTITY, RULES, NOTHING).rows
-    assert [(f.code, f.field) for f in first.faults] == [
-        ("missing_value", "last_name"),
-        ("missing_value", "first_name"),
-    ]
-    assert [f.code for f in second.faults] == ["bad_date"], "what can't be read is not missing"
-    assert all(
-        f.reason("FR") and f.reason("EN") and f.hint("FR") and f.hint("EN")
-        for row in (first, second)
-        for f in row.faults
-    )
 
 
 def test_a_row_without_a_manager_does_not_report_to_a_row_without_a_key() -> None:
@@ -364,14 +346,6 @@ def test_the_headcount_limit_counts_a_whole_day() -> None:
     assert breaches(plan, RULES.plan, TODAY, 30) == ()
     [breach] = breaches(plan, RULES.plan, TODAY, 31)
     assert breach == ApprovalReason("created", "51 / 100", "50%")
-
-
-@pytest.mark.parametrize("approval", ["never", 20])
-def test_a_file_without_a_last_line_end_always_needs_approval(approval: Any) -> None:
-    plan = planned(NOTHING, values(1))
-    asked = approval_decision(plan, RULES.plan, approval, TODAY, truncated_at=LastLine(2, 4, 5))
-    assert asked.ask
-    assert asked.reasons == (ApprovalReason("truncated", "2", "4 / 5"),)
 
 
 @pytest.mark.parametrize("approval", ["never", 10**6])

@@ -338,6 +338,40 @@ def test_invisible_characters_are_refused(cell: str) -> None:
     assert found.faults
 
 
+@pytest.mark.parametrize(
+    ("cell", "code"),
+    [
+        ("NULL", "empty_marker"),
+        ("<NA>", "empty_marker"),
+        ("#WAARDE!", "excel_error"),
+        ("#BEZUG!", "excel_error"),
+        ("#NV", "excel_error"),
+        ("#ERROR!", "excel_error"),
+        ("Err:502", "excel_error"),
+        ("Loading...", "excel_error"),
+        ("Soci=C3=A9t=C3=A9", "mojibake"),
+        ("Soci&eacute;t&eacute;", "mojibake"),
+        ("R&amp;D", "mojibake"),
+        ("L&#39;atelier", "mojibake"),
+        ("Soci\\u00e9t\\u00e9", "mojibake"),
+        ("idem", "ditto"),
+        ("//", "ditto"),
+        *((text, text) for text in ("Idem", "Null", "AT&T", "R&D; conseil", "#1 Conseil")),
+        ("https://acme.example/?a=1&b=2", "https://acme.example/?a=1&b=2"),
+        ("Geo\ufb00roy\u2011Petit\u3000SA", "Geoffroy-Petit SA"),
+    ],
+)
+def test_what_another_program_exports_for_a_value_is_refused(cell: str, code: str) -> None:
+    assert first(f'Ville\n"{cell}"\n') == code
+
+
+@pytest.mark.parametrize(
+    ("header", "cell"), [("Code postal", "75001.0"), ("Mobile personnel", "32470123456.0")]
+)
+def test_a_number_with_decimals_is_no_code_or_phone_number(header: str, cell: str) -> None:
+    assert first(f"{header}\n{cell}\n") == "not_text"
+
+
 @pytest.mark.parametrize("cell", ["#N/A", "#VALEUR!", "#REF!", "#########", "#nom?"])
 def test_errors_that_excel_shows_are_refused(cell: str) -> None:
     assert first(f"Nom\n{cell}\n") == "excel_error"

@@ -290,12 +290,6 @@ def test_a_cell_outside_the_table_is_refused() -> None:
     assert fault.reason("FR") == "Une colonne remplie n'a pas d'en-tête\xa0: la colonne C."
 
 
-def test_merged_cells_are_refused() -> None:
-    rows: list[list[Any]] = [["Nom", "Service"], ["A", "RH"], ["B", None]]
-    [fault] = opened(rows, lambda made: made.active.merge_cells("B2:B3")).faults
-    assert fault.reason("FR") == "La feuille contient des cellules fusionnées, par exemple B2:B3."
-
-
 @pytest.mark.parametrize(
     ("corrections", "found"),
     [

@@ -1,6 +1,5 @@
 """Receipts: every row of a drop is counted once."""
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -67,10 +66,3 @@ def test_a_confirmed_id_of_another_person_is_no_creation(
     verified = {1: {"equal": equal, "different": different}}
     found = contradictions([entry], verified, shown, [], {*NAMES, "payroll_number"})
     assert [code for code, _ in found.values()] == codes
-
-
-def test_a_receipt_contains_no_personal_data() -> None:
-    content = json.loads(receipt(PLAN, SHEET, ended(3, 2), []))
-    assert content["file_sha256"] == SHEET.sha256
-    assert (content["rows_in"], content["counts"]["created"]) == (2, 2)
-    assert "Dupont" not in json.dumps(content)

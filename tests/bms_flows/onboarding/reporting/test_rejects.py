@@ -155,13 +155,6 @@ def test_an_unreadable_file_gets_a_report_with_its_faults() -> None:
     assert answers[".csv"].decode("utf-8-sig").startswith(f"{ADDED}\r\nLes caractères")
 
 
-def test_a_fault_names_the_header_of_the_dropped_file() -> None:
-    content = "Nom de famille;Entité\r\nA;1\r\n".encode()
-    sheet = read(content, "a.csv", EMPLOYEE)
-    faults = {2: [Fault("excel_error", 2, field="last_name")]}
-    assert ";Nom de famille;2;" in reject_files(content, sheet.form, faults)[".csv"].decode()
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -280,13 +273,3 @@ def test_a_text_that_looks_like_a_formula_stays_a_text_in_a_workbook() -> None:
     cell = again.worksheets[0]["H2"]
     assert (cell.value, cell.data_type) == ("=HYPERLINK(1)", "s")
     assert cell.quotePrefix  # it stays a text when a user edits it
-
-
-@pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
-def test_sentences_fit_their_columns_in_a_workbook(name: str) -> None:
-    content = "Nom;Entité\r\nDupré;un\r\n".encode()
-    if name.endswith(".xlsx"):
-        content = saved(of_rows(line.split(";") for line in content.decode().splitlines()))
-    sheet: Any = openpyxl.load_workbook(io.BytesIO(rejected(content, name, ".xlsx"))).active
-    widths = {cell.value: sheet.column_dimensions[cell.column_letter].width for cell in sheet[1]}
-    assert widths["_reason_fr"] > 3 * widths["_line"]

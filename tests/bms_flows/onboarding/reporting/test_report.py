@@ -12,7 +12,7 @@ from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import FileFormat, Sheet
 from bms_flows.onboarding.reporting import report
-from bms_flows.onboarding.reporting.report import Candidate, FieldDifference, RowOutcome, counts
+from bms_flows.onboarding.reporting.report import Candidate, FieldDifference, RowOutcome
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.runtime.settings import Language
 from tests.support.excel import formulas
@@ -34,10 +34,9 @@ def outcomes(sheet: Sheet) -> list[RowOutcome]:
     ]
 
 
-def written(folder: UPath, content: bytes = CONTENT) -> None:
-    sheet = read(content, "a.csv", EMPLOYEE)
-    found = [] if sheet.form.kind is None else outcomes(sheet)
-    report.write(folder, content, sheet, found, b"{}")
+def written(folder: UPath) -> None:
+    sheet = read(CONTENT, "a.csv", EMPLOYEE)
+    report.write(folder, CONTENT, sheet, outcomes(sheet), b"{}")
 
 
 def test_values_that_come_back_from_excel(tmp_path: Path) -> None:
@@ -106,17 +105,6 @@ def test_a_receipt_exists_only_beside_all_report_files(
     written(UPath(tmp_path))
     assert names[-1] == report.RECEIPT
     assert len(names) == 5
-
-
-def test_an_unreadable_file_gets_a_report_too(tmp_path: Path) -> None:
-    written(UPath(tmp_path), b"Nom\n\x81\x8d\n")
-    assert "Windows-1252" in (tmp_path / "rejected.csv").read_text("utf-8-sig")
-
-
-def test_every_row_is_counted_in_one_state() -> None:
-    found = counts(outcomes(read(CONTENT, "a.csv", EMPLOYEE)))
-    assert sum(found.values()) == 3
-    assert found["waiting"] == 0
 
 
 def test_a_receipt_row_contains_no_cell_value() -> None:
