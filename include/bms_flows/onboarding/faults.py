@@ -30,18 +30,21 @@ class Fault:
 
     def reason(self, language: Language) -> str:
         """Return what is wrong."""
+        return FAULTS[self.code][language].meaning.format_map(self._details(language))
+
+    def hint(self, language: Language) -> str:
+        """Return what to do."""
+        return FAULTS[self.code][language].remedy.format_map(self._details(language))
+
+    def _details(self, language: Language) -> Mapping[str, object]:
         details = {"line": self.line, "nearest": "", **self.details}
         if language == "FR":
             details |= {
                 name: FRENCH_WORDS.get(str(value), value)
                 for name, value in details.items()
-                if name in ("what", "why")
+                if name in ("what", "why", "declared")
             }
-        return FAULTS[self.code][language].meaning.format_map(details)
-
-    def hint(self, language: Language) -> str:
-        """Return what to do."""
-        return FAULTS[self.code][language].remedy.format_map(self.details)
+        return details
 
 
 def with_column(column: str | None, text: str, language: Language) -> str:

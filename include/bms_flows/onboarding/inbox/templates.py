@@ -25,7 +25,7 @@ from bms_flows.onboarding.resources.description import Field, Resource
 from bms_flows.onboarding.settings import UNDECLARED, DeclaredFormat
 from bms_flows.runtime.settings import Language
 from bms_flows.runtime.storage import NotRegularFile, write_if_changed
-from bms_flows.texts import ADVICE, KINDS, typeset
+from bms_flows.texts import ADVICE, FRENCH_WORDS, KINDS, typeset
 from bms_flows.texts import READ_ME as READ_ME_TEXTS
 
 READ_ME = "_LISEZMOI.txt"
@@ -150,7 +150,8 @@ def _formats(declared: DeclaredFormat, language: Language) -> str:
     """Return how dates and numbers are to be written."""
     texts = {code: text[language] for code, text in READ_ME_TEXTS.items()}
     examples = _DATES[declared.date_order].replace(", ", f" {texts['or']} ")
-    written = {"Dates": f"{WRITTEN_DATES[declared.date_order]} ({examples})"}
+    order = WRITTEN_DATES[declared.date_order]
+    written = {"Dates": f"{FRENCH_WORDS[order] if language == 'FR' else order} ({examples})"}
     if declared.decimal_mark is not None:
         written[texts["numbers"]] = WRITTEN_NUMBERS[declared.decimal_mark]
     lines = (texts["declared"].format(what=what, written=each) for what, each in written.items())

@@ -14,7 +14,7 @@ from bms_flows.onboarding.faults import ReadError
 from bms_flows.onboarding.resources.normal_forms import words
 
 Order = Literal["dmy", "mdy", "ymd"]
-WRITTEN_DATES: Final = {"dmy": "jj/mm/aaaa", "mdy": "mm/jj/aaaa", "ymd": "aaaa-mm-jj"}
+WRITTEN_DATES: Final = {"dmy": "dd/mm/yyyy", "mdy": "mm/dd/yyyy", "ymd": "yyyy-mm-dd"}
 
 _MONTH: Final = (
     "janv|févr|mars|avr|mai|juin|juil|août|sept|oct|nov|déc|jan|feb|mar|apr|may|jun|jul|aug|sep|dec"

@@ -117,7 +117,11 @@ def test_the_instructions_name_every_column_with_its_aliases() -> None:
             ["mm/jj/aaaa (12/31/2026 ou 2026-12-31)", "1234.5", "(2850.50)"],
             ["31/12/2026"],
         ),
-        (DeclaredFormat("ymd"), ["aaaa-mm-jj (2026-12-31)", "(2850,50)"], ["31/12/2026", "1234"]),
+        (
+            DeclaredFormat("ymd"),
+            ["aaaa-mm-jj (2026-12-31)", "yyyy-mm-dd (2026"],
+            ["31/12/2026", "1234"],
+        ),
     ],
 )
 def test_the_instructions_state_what_the_inbox_declares(

@@ -242,6 +242,7 @@ def test_a_declared_decimal_mark_takes_precedence(
 def test_the_reason_names_what_is_declared() -> None:
     [fault] = sheet("Date d'entrée\n12/31/2026\n").faults
     assert "jj/mm/aaaa" in fault.hint("FR")
+    assert "dd/mm/yyyy" in fault.hint("EN")
 
 
 def test_another_column_is_no_contradiction() -> None:
