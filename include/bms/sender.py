@@ -15,6 +15,7 @@ from bms.endpoints import BY_NAME, BY_OPERATION, Endpoint
 from bms.errors import (
     AmbiguousWrite,
     BmsError,
+    ConnectionFailed,
     MalformedResponse,
     ServiceUnavailable,
     Throttled,
@@ -259,6 +260,9 @@ class Sender:
         """Return the error that a response's status means, None for a whole 2xx; `names` are known fields."""
         if response.ok:
             return error_for(endpoint, response.status, None)
+        if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+            text = "no connection (the proxy refuses, 407)"  # it forwarded nothing
+            return ConnectionFailed(endpoint, text, sent=False)
         served_at = response.served_at
         wait = retry.retry_after(
             response.headers.get("Retry-After"),

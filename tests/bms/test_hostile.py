@@ -21,6 +21,7 @@ from bms.endpoints import BY_NAME
 from bms.errors import (
     AmbiguousWrite,
     BmsError,
+    ConnectionFailed,
     InvalidRecords,
     MalformedResponse,
     RangeRefused,
@@ -28,7 +29,7 @@ from bms.errors import (
 )
 from bms.records import ClientInvoice, ContactItem
 from bms.transport import Request, Transport
-from tests.bms.fake_services import INVOICE, FakeService, Open
+from tests.bms.fake_services import EMPLOYEE, INVOICE, FakeService, Open
 
 INVOICES, CONTACTS = BY_NAME["list_client_invoices"], BY_NAME["list_contacts"]
 MIB = 1 << 20
@@ -264,3 +265,23 @@ async def test_endless_headers_raise(fake: FakeService, open_client: Open) -> No
     with pytest.raises(BmsError) as caught:
         await client.list_employees(id_entity=1)
     assert "xxx" not in str(caught.value)
+
+
+@pytest.mark.parametrize("of_token", [False, True])
+async def test_a_proxy_that_refuses_its_credentials_is_no_refusal_of_the_service(
+    fake: FakeService, open_client: Open, *, of_token: bool
+) -> None:
+    """Otherwise each row of a drop would be rejected for its data, or the service's secret be blamed."""
+
+    async def refuse(_request: web.Request) -> web.StreamResponse:
+        return web.Response(status=407)
+
+    if of_token:
+        fake.respond_token = refuse
+    else:
+        fake.respond = refuse
+    client = await open_client(fake.settings(attempts=2))
+    with pytest.raises(ConnectionFailed, match="the proxy refuses, 407") as caught:
+        await client.create_employee(EMPLOYEE)
+    assert caught.value.retriable
+    assert not caught.value.sent
