@@ -47,6 +47,7 @@ def why(asked: Inquiry, number: int, line: int | None) -> list[Answer]:
     if line is None:
         counts = drop["counts"] or Counter(each["state"] for each in rows)
         answer.facts += [f"Rows {state}: {count}" for state, count in counts.items() if count]
+        answer.facts += _faults_of_file(asked, drop)
         answer.facts += _unfinished(rows)
         answer.next += _next(drop, plans, rows, asked)
         return [answer]
@@ -167,6 +168,20 @@ def _outcome(outcome: Mapping[str, Any]) -> Iterator[str]:
         yield _reason(outcome["reason"], outcome["details"])
     for fault in outcome.get("faults", ()):
         yield _reason(fault["code"], fault["details"], fault["field"])
+
+
+def _faults_of_file(asked: Inquiry, drop: Mapping[str, Any]) -> Iterator[str]:
+    concluded = asked.query(
+        """
+        select details -> 'file_faults' as faults from bms.step_run
+        where step = 'conclude' and details ->> 'drop' = :drop and started_at >= :entered_at
+        order by id desc limit 1
+        """,
+        drop=str(drop["id"]),
+        entered_at=drop["entered_at"],
+    )
+    for fault in (each for step in concluded for each in step["faults"] or ()):
+        yield _reason(fault["code"], fault["details"])
 
 
 def _unfinished(rows: list[dict[str, Any]]) -> Iterator[str]:
