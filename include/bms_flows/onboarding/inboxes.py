@@ -83,9 +83,11 @@ class Inbox:
         return discovery.list_files(self.folder)
 
     def provide(self) -> None:
-        """Create the inbox with its templates if needed."""
+        """Create the inbox with its templates if needed; raise `InboxGone`."""
         page = Links.of(self.flow.settings).flow(CREATED_BY[self.name].dag_id)
-        templates.provide(self.folder, self._described, self.reading.declared, page=page)
+        last = partial(claim.last_archived, self.flow.warehouse, self.name)
+        declared = self.reading.declared
+        templates.provide(self.folder, self._described, declared, page=page, last=last)
 
     @property
     def _described(self) -> Resource:
@@ -122,7 +124,8 @@ class Inbox:
             ]
 
     def tidy(self) -> None:
-        """Close drops that wait for a file that left the inbox, and update the notice in the inbox."""
+        """Close drops whose waiting file left the inbox, return and delete hidden files, update the notice."""
+        self._restore_orphaned_files()
         unclaimed.withdraw_missing(self.flow.warehouse, self.name, self._list_files)
         self._update_notice()
 

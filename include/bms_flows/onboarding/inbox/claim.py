@@ -241,6 +241,14 @@ def last_named(engine: Engine, resource: str, name: str) -> Drop | None:
     return next(reversed(_drops(engine, named)), None)
 
 
+def last_archived(engine: Engine, resource: str) -> int | None:
+    """Return the number of the last drop whose file was archived."""
+    archived = (dropped_file.c.resource == resource) & dropped_file.c.archive.is_not(None)
+    with engine.connect() as connection:
+        number: int | None = connection.scalar(select(func.max(dropped_file.c.id)).where(archived))
+        return number
+
+
 def unstarted(engine: Engine, resource: str) -> Sequence[Drop]:
     """Return the oldest claimed drops whose DAG run is not known to have started.
 

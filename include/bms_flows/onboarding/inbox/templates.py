@@ -3,7 +3,7 @@
 A star marks a required column: reading a header ignores punctuation, so a filled-in template is read.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Final, Literal
 
@@ -58,18 +58,37 @@ def xlsx_name(resource: Resource) -> str:
     return f"_modele_{resource.inbox}.xlsx"
 
 
+class InboxGone(FileNotFoundError):
+    """The folder of an inbox does not exist any more: an empty new one would hide that no file arrives."""
+
+    def __init__(self, folder: str, number: int) -> None:
+        super().__init__(
+            f"{folder} does not exist, although drop {number} came from an inbox of this warehouse: is the volume"
+            " of BMS_DATA_ROOT mounted? For a new data root, create this folder"
+        )
+
+
 def provide(
-    inbox: UPath, resource: Resource, declared: DeclaredFormat = UNDECLARED, *, page: str
+    inbox: UPath,
+    resource: Resource,
+    declared: DeclaredFormat = UNDECLARED,
+    *,
+    page: str,
+    last: Callable[[], int | None] = lambda: None,
 ) -> None:
     """Create the inbox and write its files where they are missing or differ; safe to repeat.
 
     A template that a user filled in and saved there stays. `page` is the address of the page that lists the drops of the inbox.
+
+    `last` returns the inbox's last drop; with one, a folder that does not exist raises `InboxGone`.
 
     A folder is group-writable whatever the umask is; its files contain no personal data and are
     readable by all users.
     """
     here = local(inbox)
     if here is not None and not here.exists():
+        if (number := last()) is not None:
+            raise InboxGone(inbox.path, number)
         here.mkdir(parents=True, exist_ok=True)
         here.chmod(0o770)
     files = _templates(resource, declared) | {READ_ME: read_me(resource, declared, page=page)}

@@ -136,7 +136,7 @@ class BmsRetentionOperator(BmsFlowOperator):
 class BmsWatchFreshnessOperator(BmsFlowOperator):
     """Check the freshness target of every flow, and send alarms and recoveries.
 
-    Also creates missing inboxes, and closes drops whose waiting file was removed.
+    Also creates missing inboxes, closes drops whose waiting file was removed, and returns or deletes hidden files.
 
     :return: to XCom: the state of each flow.
     """

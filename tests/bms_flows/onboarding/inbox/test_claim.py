@@ -1,6 +1,7 @@
 """Claims of files: exclusive until the lease expires."""
 
 import os
+import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -17,6 +18,7 @@ from upath import UPath
 from bms_flows.onboarding.inbox import claim, closing, discovery, unclaimed, uploads
 from bms_flows.onboarding.inbox.claim import Drop
 from bms_flows.onboarding.inbox.discovery import FoundFile
+from bms_flows.onboarding.inbox.templates import InboxGone
 from bms_flows.onboarding.inboxes import Inbox
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime import step_log, storage
@@ -244,3 +246,23 @@ def test_a_file_that_a_failed_run_left_and_one_that_waits_for_an_equal_file_are_
     finish(warehouse, drop)
     own.dispatch(step)
     assert not (inbox / unclaimed.NAME).exists()
+
+
+def test_an_inbox_that_is_gone_after_drops_is_an_error_and_not_made_again(
+    tmp_path: Path, warehouse: Engine
+) -> None:
+    """Its volume is not mounted: a new folder would stay empty, and nobody would be told."""
+    own = Inbox(
+        FlowContext(warehouse, UPath(tmp_path), OnboardingSettings()),
+        "employee",
+        OnboardingSettings(),
+    )
+    own.provide()
+    (tmp_path / "inbox/employees/a.csv").write_bytes(b"a;b\n")
+    drop = own.claim(discovery.list_files(own.folder)["a.csv"])
+    closing.record_content(warehouse, drop, sha256="a", archive=own.archive(drop).path)
+    shutil.rmtree(tmp_path / "inbox")
+    for step in (own.provide, partial(own.dispatch, step_log.Step("inbox_dispatch", "r", "t"))):
+        with pytest.raises(InboxGone, match=f"although drop {drop.id} .* BMS_DATA_ROOT mounted"):
+            step()
+    assert not (tmp_path / "inbox").exists()

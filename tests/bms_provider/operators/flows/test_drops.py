@@ -577,11 +577,15 @@ def test_rows_written_after_a_file_was_taken_become_another_drop_which_creates_o
         assert carried(drop_row(warehouse).dag_run_id, drop=1)["created"] == 1
         assert dispatched() == []
         export.write(b"810002;Petit;Zo\xe9;1;2026-04-01\r\n")
+    with run(), employees() as inbox_of_employees:
+        inbox_of_employees.tidy()
+    assert (inbox / dropped).exists(), "it is announced like any other file"
     assert dispatched() == [2]
     ended = carried(drop_row(warehouse, 2).dag_run_id, drop=2)
     assert (ended["created"], ended["already_there"]) == (1, 1)
     execute(warehouse, "update bms.dropped_file set expires_at = now()")
-    assert dispatched() == []
+    with run(), employees() as inbox_of_employees:
+        inbox_of_employees.tidy()
     assert not [each for each in inbox.iterdir() if each.name.startswith(archive.TAKEN)]
 
 
