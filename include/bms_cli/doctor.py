@@ -27,14 +27,13 @@ def doctor(
     service with the connection in AIRFLOW_CONN_BMS_DEFAULT, or by Airflow's own test. Exits with 0 if
     nothing was found, 1 if something was, and 2 if nothing was found but something could not be checked.
     """
-    from bms_flows.doctor.checks import every_check
-    from bms_flows.doctor.finding import run
+    from bms_flows.doctor.checks import examine
     from bms_flows.runtime import storage
 
     engine, environment = connect(url), dict(os.environ)
     try:
         root = storage.data_root(data_root)
-        report = run(every_check(engine, root, environment, int(free_gb * 1e9), _connection))
+        report = examine(engine, root, environment, int(free_gb * 1e9), _connection)
     finally:
         engine.dispose()
     lines = [

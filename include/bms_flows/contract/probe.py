@@ -1,23 +1,14 @@
 """Probe of unspecified service behaviour: requests, findings and their storage."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final
 
 from bms.client import Client
+from bms.endpoints import BY_NAME, BY_OPERATION
 from bms.errors import BmsError
-from bms.records import (
-    ClientInvoice,
-    Consultant,
-    ConsultantItem,
-    Contact,
-    ContactItem,
-    Employee,
-    EmployeeItem,
-    Record,
-    described,
-)
+from bms.records import ClientInvoice, Record, described
 from bms_flows.contract import paging, ranges, shapes
 from bms_flows.contract.default_filter import probe_default_filter
 from bms_flows.contract.finding import ContractFinding, Question
@@ -79,28 +70,37 @@ class Probe:
         self.served_at = token.served_at
         assumed = self.client.settings.expires_in_unit
         self.findings.append(expires_in_unit(token.content(), token.served_at, assumed))
-        for names, question in (
-            (("page_size_limit",), self._page_size),
-            (("past_end",), self._past_end),
-            (("sort_stability", "list_order"), self._order),
-            (("default_filter",), self._default_filter),
-            (("invoice_range_date", "end_date"), self._ranges),
-            (("error_unknown_id", "error_missing_parameter", "error_no_token"), self._errors),
-            (("undocumented_list_contacts", "undocumented_read_contact"), self._contacts),
-            (("undocumented_list_consultants", "undocumented_read_consultant"), self._consultants),
-            (("undocumented_list_employees", "undocumented_read_employee"), self._employees),
-        ):
-            await self._ask(names, question)
+        contacts, page_size = self._page, self.client.settings.page_size
+        size_limit = paging.probe_page_size_limit(contacts, page_size)
+        [limit] = await self._ask(size_limit, "page_size_limit")
+        if limit.known:
+            self.max_page = limit.value["rows"]
+        past_end = paging.probe_past_end(contacts, min(paging.SMALL, self.max_page))
+        await self._ask(past_end, "past_end")
+        order = paging.probe_order(contacts, min(2 * paging.SMALL, self.max_page))
+        await self._ask(order, "sort_stability", "list_order")
+        await self._ask(probe_default_filter(self.client, self.entities), "default_filter")
+        await self._ask(self._ranges(), "invoice_range_date", "end_date")
+        errors = ("error_unknown_id", "error_missing_parameter", "error_no_token")
+        await self._ask(self._errors(), *errors)
+        for resource in ("contact", "consultant", "employee"):
+            operations = f"list_{resource}s", f"read_{resource}"
+            names = (f"undocumented_{operation}" for operation in operations)
+            await self._ask(self._records(resource, *operations), *names)
         return self.findings
 
     async def _ask(
-        self, names: Sequence[str], question: Callable[[], Awaitable[list[ContractFinding]]]
-    ) -> None:
+        self, question: Awaitable[ContractFinding | list[ContractFinding]], *names: str
+    ) -> list[ContractFinding]:
+        """Add and return the answers, or why the named findings have none."""
         try:
-            self.findings += await question()
+            found = await question
         except BmsError as error:
             why = f"the question failed ({type(error).__name__})."
-            self.findings += [Question(name).undetermined(why) for name in names]
+            found = [Question(name).undetermined(why) for name in names]
+        found = found if isinstance(found, list) else [found]
+        self.findings += found
+        return found
 
     async def _page(self, number: int, size: int) -> Reply:
         return await ask(
@@ -108,21 +108,6 @@ class Probe:
             "list_contacts",
             {"filter": "ALL", "page_number": number, "page_size": size},
         )
-
-    async def _page_size(self) -> list[ContractFinding]:
-        found = await paging.probe_page_size_limit(self._page, self.client.settings.page_size)
-        if found.known:
-            self.max_page = found.value["rows"]
-        return [found]
-
-    async def _past_end(self) -> list[ContractFinding]:
-        return [await paging.probe_past_end(self._page, min(paging.SMALL, self.max_page))]
-
-    async def _order(self) -> list[ContractFinding]:
-        return await paging.probe_order(self._page, min(2 * paging.SMALL, self.max_page))
-
-    async def _default_filter(self) -> list[ContractFinding]:
-        return [await probe_default_filter(self.client, self.entities)]
 
     async def _ranges(self) -> list[ContractFinding]:
         assumed = self.settings.invoice_range_date
@@ -163,30 +148,32 @@ class Probe:
             shapes.error("error_no_token", "List without a token", anonymous),
         ]
 
-    async def _contacts(self) -> list[ContractFinding]:
-        rows = (await self._page(1, min(100, self.max_page))).rows()
-        findings = self._seen("contact", "list_contacts", rows, ContactItem)
-        findings.append(shapes.offsets(rows, self.client.settings.time_zone))
-        return findings + await self._detail("read_contact", "id_contact", "id", rows, Contact)
-
-    async def _consultants(self) -> list[ContractFinding]:
-        query = {"page_number": 1, "page_size": min(100, self.max_page)}
-        rows = (await ask(self.client, "list_consultants", query)).rows()
-        findings = self._seen("consultant", "list_consultants", rows, ConsultantItem)
-        return findings + await self._detail(
-            "read_consultant", "id_consultant", "id", rows, Consultant
-        )
-
-    async def _employees(self) -> list[ContractFinding]:
-        rows = []
-        for entity in self.entities:
-            listed = await ask(
-                self.client, "list_employees", {"id_entity": entity, "filter": "ALL"}
-            )
-            rows += listed.rows()
-        findings = self._seen("employee", "list_employees", rows, EmployeeItem)
-        key = "guid_employee"
-        return findings + await self._detail("read_employee", key, key, rows, Employee)
+    async def _records(self, resource: str, listing: str, reading: str) -> list[ContractFinding]:
+        """Return what the items of a list, and the detail of its first, have."""
+        size = min(100, self.max_page)
+        queries: Mapping[str, Sequence[Mapping[str, str | int | bool]]] = {
+            "contact": [{"filter": "ALL", "page_number": 1, "page_size": size}],
+            "consultant": [{"page_number": 1, "page_size": size}],
+            "employee": [{"id_entity": each, "filter": "ALL"} for each in self.entities],
+        }
+        rows = [
+            row
+            for query in queries[resource]
+            for row in (await ask(self.client, listing, query)).rows()
+        ]
+        record = BY_OPERATION[listing]
+        findings = self._seen(resource, listing, rows, record)
+        if resource == "contact":
+            findings.append(shapes.offsets(rows, self.client.settings.time_zone))
+        given = rows[0].get(record.KEY) if rows else None
+        if not isinstance(given, int | str):
+            unread = Question(f"undocumented_{reading}")
+            return [*findings, unread.undetermined("the list has no record to read.")]
+        parameter = BY_NAME[reading].path.rpartition("/")[2].strip("{}")
+        reply = await ask(self.client, reading, values={parameter: given})
+        content = reply.content() if reply.ok else None
+        details = [content] if isinstance(content, dict) else []
+        return [*findings, shapes.undocumented(reading, details, BY_OPERATION[reading])]
 
     def _seen(
         self, resource: str, operation: str, rows: Sequence[shapes.Row], record: type[Record]
@@ -199,21 +186,3 @@ class Probe:
                 if each.code
             ),
         ]
-
-    async def _detail(
-        self,
-        operation: str,
-        parameter: str,
-        key: str,
-        rows: Sequence[shapes.Row],
-        record: type[Record],
-    ) -> list[ContractFinding]:
-        """Return the undocumented fields of one detail."""
-        name = f"undocumented_{operation}"
-        given = rows[0].get(key) if rows else None
-        if not isinstance(given, int | str):
-            return [Question(name).undetermined("the list has no record to read.")]
-        reply = await ask(self.client, operation, values={parameter: given})
-        content = reply.content() if reply.ok else None
-        details = [content] if isinstance(content, dict) else []
-        return [shapes.undocumented(operation, details, record)]

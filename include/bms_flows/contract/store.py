@@ -1,7 +1,6 @@
 """Storage of findings in `bms.contract`, with alarms for changes and contradicted settings."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,50 +13,6 @@ from bms_flows.runtime.step_log import Step
 from bms_warehouse.tables import contract
 
 
-@dataclass(frozen=True)
-class StoredFinding:
-    """The latest row of a finding."""
-
-    since: datetime
-    value: Any
-    summary: str
-
-
-@dataclass(frozen=True)
-class FindingChange:
-    """A finding compared with its latest row."""
-
-    new_row: bool
-    """Whether the finding is stored as a new row with a new date."""
-    changed: bool
-    """Whether the service behaves differently from before."""
-    value: Any
-
-
-def compare(finding: ContractFinding, stored: StoredFinding | None) -> FindingChange:
-    """Compare a finding with its latest row; an undetermined finding changes nothing known."""
-    if stored is None:
-        return FindingChange(True, False, finding.value)
-    if not finding.known:
-        return FindingChange(False, False, stored.value)
-    if stored.value is None:
-        return FindingChange(True, False, finding.value)
-    if finding.cumulative:
-        union = sorted({*stored.value, *finding.value})
-        changed = union != sorted(stored.value)
-        return FindingChange(changed, changed, union)
-    changed = finding.value != stored.value
-    return FindingChange(changed, changed, finding.value)
-
-
-def latest(connection: Connection) -> dict[str, StoredFinding]:
-    """Return the latest row of each finding by name."""
-    rows = select(contract.c.finding, contract.c.since, contract.c.value, contract.c.summary)
-    found = connection.execute(rows.order_by(contract.c.since))
-    # A later row replaces an earlier one.
-    return {name: StoredFinding(*rest) for name, *rest in found}
-
-
 def store(
     connection: Connection, findings: Sequence[ContractFinding], step: Step, step_run_id: int
 ) -> dict[str, list[str]]:
@@ -67,22 +22,26 @@ def store(
     settings that are `contradicted`.
     """
     now = datetime.now(UTC)
-    rows = latest(connection)
-    changed = []
+    columns = contract.c
+    query = select(columns.finding, columns.since, columns.value, columns.summary)
+    # A later row replaces an earlier one.
+    rows = {row.finding: row for row in connection.execute(query.order_by(columns.since))}
+    changed: list[str] = []
     for finding in findings:
         stored = rows.get(finding.name)
-        change = compare(finding, stored)
-        row = _row(finding, change.value, now, step_run_id)
-        if stored is None or change.new_row:
+        before: Any = stored.value if stored else None
+        value = finding.value if finding.known else before  # undetermined: changes nothing known
+        if finding.cumulative and finding.known and before is not None:
+            before, value = sorted(before), sorted({*before, *value})
+        now_different = before is not None and value != before
+        row = _row(finding, value, now, step_run_id)
+        if stored is None or now_different or (before is None and finding.known):
             connection.execute(insert(contract).values(since=now, **row))
-        elif finding.known or stored.value is None:
-            connection.execute(
-                update(contract)
-                .where(contract.c.finding == finding.name, contract.c.since == stored.since)
-                .values(row)
-            )
-        _alarm(connection, finding, stored if change.changed else None, step)
-        if change.changed:
+        elif finding.known or before is None:
+            latest_row = (columns.finding == finding.name) & (columns.since == stored.since)
+            connection.execute(update(contract).where(latest_row).values(row))
+        _alarm(connection, finding, stored if now_different else None, step)
+        if now_different:
             changed.append(finding.name)
     return {
         "known": [each.name for each in findings if each.known],
@@ -110,9 +69,7 @@ def _row(
     }
 
 
-def _alarm(
-    connection: Connection, finding: ContractFinding, previous: StoredFinding | None, step: Step
-) -> None:
+def _alarm(connection: Connection, finding: ContractFinding, previous: Any, step: Step) -> None:
     """Raise an alarm for a change; close it when a later probe confirms the new behaviour."""
     subject = f"contract {finding.name}"
     if previous is not None:

@@ -1,10 +1,11 @@
 """Findings of the doctor, and what could not be checked."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from bms_flows.texts import SECTIONS, Section
+from bms_warehouse.errors import WarehouseError
 
 
 @dataclass(frozen=True)
@@ -20,9 +21,6 @@ class Finding:
         return SECTIONS[self.code]
 
 
-Check = Callable[[], Iterable[Finding]]
-
-
 class NotChecked(Exception):
     """A check is impossible from here; the text says what it would need."""
 
@@ -35,6 +33,20 @@ class Report:
     unchecked: dict[str, str] = field(default_factory=dict)
     """Why a check was impossible, by its name."""
     checked: list[str] = field(default_factory=list)
+
+    def run(self, name: str, check: Callable[..., Iterable[Finding]], *given: object) -> bool:
+        """Run a check; return whether it was possible and found nothing."""
+        try:
+            found = [*check(*given)]
+        except (
+            NotChecked,
+            WarehouseError,
+        ) as error:  # the privileges' check names what the user lacks
+            self.unchecked[name] = str(error)
+            return False
+        self.findings += found
+        self.checked.append(name)
+        return not found
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report ready for JSON."""
@@ -49,16 +61,3 @@ class Report:
             for each in self.findings
         ]
         return {"findings": findings, "not_checked": self.unchecked, "checked": self.checked}
-
-
-def run(checks: Mapping[str, Check]) -> Report:
-    """Run the checks by name, in their order."""
-    report = Report()
-    for name, check in checks.items():
-        try:
-            report.findings += check()
-        except NotChecked as error:
-            report.unchecked[name] = str(error)
-        else:
-            report.checked.append(name)
-    return report
