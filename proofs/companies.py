@@ -10,27 +10,18 @@ from datetime import date, timedelta
 from math import exp
 from typing import Final
 
+from holidays import country_holidays
+
 from tests.bms_flows.invoices.listed import Row
 
 DAY: Final = timedelta(days=1)
 SATURDAY: Final = 5
-FREE: Final = {(1, 1), (5, 1), (5, 8), (7, 14), (8, 15), (11, 1), (11, 11), (12, 25)}
-"""Holidays of fixed date in France, as month and day."""
-EASTERS: Final = {
-    2021: date(2021, 4, 4),
-    2022: date(2022, 4, 17),
-    2023: date(2023, 4, 9),
-    2024: date(2024, 3, 31),
-    2025: date(2025, 4, 20),
-    2026: date(2026, 4, 5),
-    2027: date(2027, 3, 28),
-}
+FREE: Final = country_holidays("FR", years=range(2021, 2028))
 
 
 def is_free(day: date) -> bool:
     """Return whether a day is a weekend day or a French public holiday."""
-    after = (day - EASTERS[day.year]).days
-    return day.weekday() >= SATURDAY or (day.month, day.day) in FREE or after in {1, 39, 50}
+    return day.weekday() >= SATURDAY or day in FREE
 
 
 @dataclass(frozen=True)

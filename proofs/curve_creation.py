@@ -35,38 +35,28 @@ async def ours(service: SimulatedService, ledger: MemoryLedger) -> None:
     await to_the_end(ledger, service, settings)
 
 
-def others(wait: float | None) -> Work:
+def others(wait: float | None, attempts: int = ATTEMPTS) -> Work:
     """Return what others do on an error: look after `wait` seconds and send again what isn't there.
 
-    None: send again without looking.
+    None: send again without looking. With one attempt, they send each row once, whatever becomes of it.
     """
 
     async def work(service: SimulatedService, ledger: MemoryLedger) -> None:
         for body in ledger.body.values():
-            for _ in range(ATTEMPTS):
+            for _ in range(attempts):
                 try:
                     await service.create(body)
                 except AmbiguousWrite:
-                    if wait is not None and await _there(service, IDENTITY.key(body), wait):
+                    if wait is None:
+                        continue
+                    await asyncio.sleep(wait)
+                    key = IDENTITY.key(body)
+                    if any(record.known.key == key for record in service.listed()):
                         break
                 else:
                     break
 
     return work
-
-
-async def never_again(service: SimulatedService, ledger: MemoryLedger) -> None:
-    """Send each row once, whatever becomes of it."""
-    for body in ledger.body.values():
-        try:
-            await service.create(body)
-        except AmbiguousWrite:
-            continue
-
-
-async def _there(service: SimulatedService, key: str | None, wait: float) -> bool:
-    await asyncio.sleep(wait)
-    return any(record.known.key == key for record in service.listed())
 
 
 OURS: Final = "ours"
@@ -82,7 +72,7 @@ POLICIES: Final[dict[str, Work]] = {
     "sent again at once": others(None),
     "sent again if not listed at once": others(0),
     "sent again if not listed after the settle time": others(SETTLE_S),
-    "never sent again": never_again,
+    "never sent again": others(None, attempts=1),
 }
 
 

@@ -73,7 +73,6 @@ CREATIONS: Final = {
 
 
 def _mirror(resource: ResourceDescription) -> Flow:
-    """Return the row of a mirrored resource."""
     private = f"{resource.name}_private"
     return Flow(
         dag_id=resource.dag_id or f"{resource.name}_sync",

@@ -23,12 +23,8 @@ class MissingExtra(ImportError):
         )
 
 
+@cache
 def require() -> None:
     """Raise `MissingExtra` in a base installation."""
-    if not _installed():
+    if not all(map(find_spec, MODULES)):
         raise MissingExtra
-
-
-@cache
-def _installed() -> bool:
-    return all(map(find_spec, MODULES))

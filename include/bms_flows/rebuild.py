@@ -57,7 +57,7 @@ def rebuild(
         database.read_meanwhile(connection)
         # Readers see the current rows; a load waits before it publishes, and then restarts.
         connection.execute(text(f"lock table {client_invoice} in exclusive mode"))
-        steps, skipped, missing = _readable(data_root, _steps(connection))
+        steps, skipped, missing = _readable(connection, data_root)
         if missing:
             raise ResponsesMissing(
                 f"stored responses of steps {', '.join(map(str, missing))} are missing"
@@ -74,7 +74,10 @@ def rebuild(
         return Rebuilt(len(steps), before, after, len(skipped))
 
 
-def _steps(connection: Connection) -> list[tuple[int, dict[str, Any]]]:
+def _readable(
+    connection: Connection, data_root: UPath
+) -> tuple[list[tuple[int, dict[str, Any]]], list[int], list[int]]:
+    """Return the steps to load, those that later steps cover, and those whose days no other step has."""
     complete = (
         select(step_run.c.id, step_run.c.details)
         .where(
@@ -82,18 +85,11 @@ def _steps(connection: Connection) -> list[tuple[int, dict[str, Any]]]:
             step_run.c.step == "extract",
             step_run.c.state == "complete",
         )
-        .order_by(step_run.c.finished_at, step_run.c.id)
+        .order_by(step_run.c.finished_at.desc(), step_run.c.id.desc())
     )
-    return [(number, details) for number, details in connection.execute(complete)]
-
-
-def _readable(
-    data_root: UPath, steps: list[tuple[int, dict[str, Any]]]
-) -> tuple[list[tuple[int, dict[str, Any]]], list[int], list[int]]:
-    """Return the steps to load, those that later steps cover, and those whose days no other step has."""
     readable, skipped, missing = [], list[int](), list[int]()
     covered = set[tuple[int, date]]()
-    for number, details in reversed(steps):
+    for number, details in connection.execute(complete).all():
         unit = Unit.from_dict(details)
         days = {(unit.id_entity, day) for day in unit.days}
         if not StoredResponses.of_step(data_root, details).lacks(unit):

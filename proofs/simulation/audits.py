@@ -200,7 +200,9 @@ async def _audit(
     alarms = {f: ledger.open(confirmed=True, codes=codes) for f, codes in CODES.items()}
     known = [ledger.parts[number] for number in sorted(ledger.parts)]
     listing = ListComparison(CONTACTS, world.page, world.detail, "UTC", Comparison())
-    audit = PartAudit(listing, world, known, world.loaded_at, now=lambda: now)
+    audit = PartAudit(
+        listing, world.held, world.quarantined, known, world.loaded_at, now=lambda: now
+    )
     await audit.compare_pages(SIZE, MOST, 2, turn=day, again=day % 2 == 1, without=())
     ledger.save(audit, now)
     after, open_rows = ledger.open(confirmed=True), ledger.open()

@@ -136,7 +136,6 @@ async def _sync(
 def _wrong(
     moving: MovingList, mirror: dict[Key, MirrorRow], seen: set[Key], recorder: Recorder
 ) -> list[str]:
-    """Return the laws that a complete run broke."""
     missed = moving.stayed - seen
     # A row edited during the read may have moved past it; the next read sees it.
     recorder.counts["edited rows that were missed once"] += len(missed & moving.touched)

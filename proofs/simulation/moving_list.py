@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any, Final
 
@@ -51,26 +52,14 @@ class MovingList:
             self.clock += 1
             self.states[2 * number] = (self.random.random(), self.clock)
         self.stayed = set(self.states)
-
-    async def fetch(self, number: int, size: int, *, find: FindRows | None = None) -> Page[Any]:
-        """Answer one page of all rows, after a while of others' requests."""
-        return await self._page(number, size, lambda key: key not in self.flagged, find)
-
-    async def fetch_assigned(
-        self, number: int, size: int, *, find: FindRows | None = None
-    ) -> Page[Any]:
-        """Answer one page of the rows that are assigned, likewise."""
-        return await self._page(number, size, lambda key: key in self.members - self.flagged, find)
-
-    async def fetch_deleted(
-        self, number: int, size: int, *, find: FindRows | None = None
-    ) -> Page[Any]:
-        """Answer one page of the rows that are flagged as deleted, likewise."""
-        return await self._page(number, size, lambda key: key in self.flagged, find)
+        self.fetch = partial(self._page, lambda key: key not in self.flagged)
+        self.fetch_assigned = partial(self._page, lambda key: key in self.members - self.flagged)
+        self.fetch_deleted = partial(self._page, lambda key: key in self.flagged)
 
     async def _page(
-        self, number: int, size: int, has: Callable[[int], bool], find: FindRows | None
+        self, has: Callable[[int], bool], number: int, size: int, find: FindRows | None = None
     ) -> Page[Any]:
+        """Answer one page of the rows that a list `has`, after a while of others' requests."""
         for _ in range(self.random.randrange(4)):
             await asyncio.sleep(0)  # lets other requests go first: no time passes
         self.move()

@@ -85,7 +85,6 @@ def _history(random: Random) -> Iterator[DayState]:
 def _wrong(
     asked: Window, stored: Sequence[DayState], found: LookbackPlan, policy: Policy, today: date
 ) -> Iterator[str]:
-    """Yield the laws that one run's windows break."""
     read = {day for window in found.windows for day in window}
     latest = min(asked.start, asked.end - max(policy.lookback_days - 1, 0) * DAY)
     if not {*Window(latest, asked.end)} <= read:
@@ -122,7 +121,6 @@ def _overdue(each: DayState, today: date) -> bool:
 
 
 def _shared_out(random: Random, windows: Sequence[Window]) -> Iterator[str]:
-    """Yield the laws that the units of a run's windows break."""
     unit_days = random.choice((1, 7, 366))
     planned = split_into_units(1, windows, unit_days=unit_days)
     days = [day for unit in planned for window in unit.windows for day in window]

@@ -14,9 +14,9 @@ from bms_flows.audit import planning, store, warehouse
 from bms_flows.audit.compare import Comparison, Key, StoredRow, still_open
 from bms_flows.audit.invoices import InvoiceComparer
 from bms_flows.audit.lists import ListComparison
-from bms_flows.audit.mirrors import AuditedList, PartAudit, StoredList, sources
+from bms_flows.audit.mirrors import AuditedList, PartAudit, sources
 from bms_flows.audit.parts import Part
-from bms_flows.audit.readings import InvoiceReadings, read, requests
+from bms_flows.audit.readings import read, requests
 from bms_flows.audit.settings import AuditSettings
 from bms_flows.audit.store import INVOICES, Result
 from bms_flows.runtime import quarantine
@@ -77,7 +77,9 @@ class Comparer:
         settings = self.settings
         comparer = InvoiceComparer(settings.invoice_range_date, self.client.settings.time_zone)
         readings = await read(self.client, id_entity, window, settings.language)
-        comparisons = comparer.empty_comparisons(readings)
+        comparisons = {
+            day: Comparison(compared=len(each.rows)) for day, each in readings.days.items()
+        }
         contradictory: set[Key] = set()
         if comparer.suspicious(readings):
             again = await read(self.client, id_entity, readings.window, settings.language)
@@ -87,18 +89,6 @@ class Comparer:
                 return comparisons
             contradictory = comparer.count_differences(readings, again, comparisons)
             readings = again
-        self._compare_with_warehouse(comparer, id_entity, readings, comparisons, contradictory)
-        return comparisons
-
-    def _compare_with_warehouse(
-        self,
-        comparer: InvoiceComparer,
-        id_entity: int,
-        readings: InvoiceReadings,
-        comparisons: Mapping[date, Comparison],
-        contradictory: set[Key],
-    ) -> None:
-        """Compare the readings with the warehouse."""
         window = readings.window
         columns = {column.name: column for column in warehouse.INVOICE_COLUMNS}
         storable = warehouse.digests(
@@ -121,6 +111,7 @@ class Comparer:
         )
         if history:
             comparer.never_read(readings, read_at, history, comparisons)
+        return comparisons
 
     async def listed(self, source: AuditedList, *, first: bool) -> None:
         """Compare the next part of a list and store the result.
@@ -176,8 +167,17 @@ class Comparer:
         with engine.connect() as connection:
             known = store.parts(connection, source.list_id)
             loaded_at = warehouse.mirrored_at(connection, resource, id_entity)
-        stored = StoredList(engine, resource, id_entity)
-        return PartAudit(listing, stored, known, loaded_at, now=lambda: datetime.now(UTC))
+
+        def held(keys: Collection[Key] | None) -> Mapping[Key, StoredRow]:
+            with engine.connect() as connection:
+                return warehouse.mirrored(connection, resource, id_entity, keys)
+
+        def quarantined(keys: Collection[Key]) -> Collection[Key]:
+            with engine.connect() as connection:
+                return quarantine.quarantined_keys(connection, source.list_id, keys)
+
+        now = partial(datetime.now, UTC)
+        return PartAudit(listing, held, quarantined, known, loaded_at, now)
 
     def close_resolved(self, entities: Sequence[int]) -> None:
         """Close differences that loads have resolved since earlier audits."""

@@ -43,10 +43,6 @@ class InvoiceComparer:
             )
         )
 
-    def empty_comparisons(self, read: InvoiceReadings) -> dict[date, Comparison]:
-        """Return an empty comparison for each day."""
-        return {day: Comparison(compared=len(each.rows)) for day, each in read.days.items()}
-
     def count_differences(
         self,
         first: InvoiceReadings,

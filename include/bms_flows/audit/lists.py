@@ -91,7 +91,8 @@ class ListComparison:
         """
         large, small = await self._both(size, most, part_of)
         self.comparison.compared = len(large.rows)
-        if self.plan.small and _contradict(large, small):
+        contradict = differing(large.rows, small.rows) or large.repeated or small.repeated
+        if self.plan.small and contradict:
             # Plan again: with the previous number of pages, the end of a growing list would be missed.
             part = self.plan.part
             larger, smaller = await self._both(size, most, lambda parts: min(part, parts))
@@ -204,7 +205,6 @@ class ListComparison:
     def _add(
         self, found: ListedRows, number_and_size: tuple[int, int], response: Page[Any]
     ) -> None:
-        """Add the rows of a response."""
         for row in response.rejected:
             found.rejected.add(quarantine.row_key(row.key, self.resource.public(row.raw)))
         for index, record in enumerate(response.records):
@@ -241,7 +241,3 @@ def planned(size: int, first: Sequence[ListedRows], most: int, part_of: PartOf) 
         part,
         parts,
     )
-
-
-def _contradict(large: ListedRows, small: ListedRows) -> bool:
-    return bool(differing(large.rows, small.rows) or large.repeated or small.repeated)

@@ -3,9 +3,6 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
-
-from sqlalchemy import Engine
 
 from bms.client import Client
 from bms_flows.audit import warehouse
@@ -53,44 +50,15 @@ def sources(client: Client, entities: Collection[int]) -> list[AuditedList]:
     ]
 
 
-class StoredRows(Protocol):
-    """Rows of a list in the warehouse."""
-
-    def held(self, keys: Collection[Key] | None) -> Mapping[Key, StoredRow]:
-        """Return the mirror's rows, all or those of `keys`."""
-        ...
-
-    def quarantined(self, keys: Collection[Key]) -> Collection[Key]:
-        """Return those of `keys` whose rows are in quarantine."""
-        ...
-
-
-@dataclass(frozen=True)
-class StoredList:
-    """The mirror and the quarantine of a list in the warehouse."""
-
-    engine: Engine
-    resource: MirroredResource
-    id_entity: int
-
-    def held(self, keys: Collection[Key] | None) -> Mapping[Key, StoredRow]:
-        """Return the mirror's rows, all or those of `keys`."""
-        with self.engine.connect() as connection:
-            return warehouse.mirrored(connection, self.resource, self.id_entity, keys)
-
-    def quarantined(self, keys: Collection[Key]) -> Collection[Key]:
-        """Return those of `keys` whose rows are in quarantine."""
-        with self.engine.connect() as connection:
-            list_id = ListId(self.resource.name, self.id_entity)
-            return quarantine.quarantined_keys(connection, list_id, keys)
-
-
 @dataclass
 class PartAudit:
     """Compares one part of a list; `known` are the results of earlier audits."""
 
     listing: ListComparison
-    stored: StoredRows
+    held: Callable[[Collection[Key] | None], Mapping[Key, StoredRow]]
+    """Returns the mirror's rows, all or those of some keys."""
+    quarantined: Callable[[Collection[Key]], Collection[Key]]
+    """Returns those of some keys whose rows are in quarantine."""
     known: Sequence[Part]
     loaded_at: datetime | None
     """Start of the mirror's last complete run."""
@@ -132,7 +100,7 @@ class PartAudit:
         if sample:
             await self.listing.details(listed, self._chosen(listed, sample, turn))
             if not self.listing.plan.whole and self.listing.removed:
-                held = self.stored.held(self.listing.removed)
+                held = self.held(self.listing.removed)
                 self._compare_rows(held, {}, held, ())
 
     def _against_mirror(self, listed: ListedRows) -> None:
@@ -144,9 +112,9 @@ class PartAudit:
         rows = {key: storable.get(key) for key in self.compared}
         held: Mapping[Key, StoredRow] = {}
         if self.loaded_at:
-            held = self.stored.held(None) if whole else {}
-            held = {**held, **self.stored.held(self.compared - held.keys())}
-        quarantined = self.stored.quarantined([key for key, row in rows.items() if row is None])
+            held = self.held(None) if whole else {}
+            held = {**held, **self.held(self.compared - held.keys())}
+        quarantined = self.quarantined([key for key, row in rows.items() if row is None])
         self._compare_rows({*rows, *held}, rows, held, quarantined)
         # A row without a key cannot be found in another part.
         lost = {k for k in self._open() if whole or _keyless(k)}
@@ -204,7 +172,6 @@ class PartAudit:
         }
 
     def _closed(self, code: str, key: Key) -> bool:
-        """Return whether an open row was compared again or no longer exists."""
         if code in DETAIL_CODES:
             done: Collection[Key] = self.listing.detailed
         elif code in PAGE_CODES:

@@ -77,7 +77,10 @@ async def probe_range_date(sample: Sample, assumed: str) -> ContractFinding:
             continue
         around = await sample.read_range(_around(row, first))
         if around.ok:
-            wrong = second if _contains(around.rows(), row) else first
+            contains = any(
+                each.get("id_invoice") == row.get("id_invoice") for each in around.rows()
+            )
+            wrong = second if contains else first
             left = [each for each in left if each != wrong]
     return range_date(left, assumed)
 
@@ -154,14 +157,10 @@ def _within(value: Any, window: Window) -> bool:
         return False
     if moment is None or day is None:
         return False
-    if _is_day(value):
+    if len(value) == len("2026-03-31") or value[11:19] in ("00:00:00", "00:00"):  # a day
         return day in window
     start = datetime.combine(window.start, time(), moment.tzinfo)
     return start - MAX_OFFSET <= moment < start + window.days * DAY + MAX_OFFSET
-
-
-def _is_day(value: str) -> bool:
-    return len(value) == len("2026-03-31") or value[11:19] in ("00:00:00", "00:00")
 
 
 def _day(value: Any) -> date | None:
@@ -176,7 +175,3 @@ def _around(row: Row, field: str) -> Window:
     if day is None:
         raise ValueError(f"{field} is not a day")
     return Window(day - DAY, day + DAY)
-
-
-def _contains(rows: Sequence[Row], row: Row) -> bool:
-    return any(each.get("id_invoice") == row.get("id_invoice") for each in rows)

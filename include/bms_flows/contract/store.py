@@ -89,7 +89,6 @@ def _alarm(connection: Connection, finding: ContractFinding, previous: Any, step
 def _contradictions(
     connection: Connection, findings: Sequence[ContractFinding], step: Step
 ) -> list[str]:
-    """Return the settings that contradict the service; raise and close their alarms."""
     contradicted = []
     for finding in findings:
         if finding.setting is None:

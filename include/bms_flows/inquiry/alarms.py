@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 from typing import Final
 
+from sqlalchemy import select
+
 from bms_flows.catalog import FLOWS
 from bms_flows.inquiry.answer import Answer, Event, Inquiry, run_of
 from bms_flows.monitoring import alarms, causes
 from bms_flows.monitoring.alarms import Alarm
 from bms_flows.monitoring.freshness import read_freshness
 from bms_flows.monitoring.freshness_check import is_over
-from bms_flows.runtime.notice import Links
 from bms_flows.texts import SECTIONS, VIOLATIONS
+from bms_warehouse import tables
 
 MOST_STEPS: Final = 5
 CLOSES: Final = {
@@ -29,29 +31,32 @@ CLOSES: Final = {
 
 def why(asked: Inquiry, number: int) -> list[Answer]:
     """Return the answer about an alarm, open or closed."""
-    found = asked.query("select * from bms.alarm where id = :id", id=number)
-    if not found:
+    alarm = asked.connection.execute(
+        select(tables.alarm).where(tables.alarm.c.id == number)
+    ).first()
+    if alarm is None:
         return [Answer(f"Alarm {number}: there is no such alarm", found=False)]
-    alarm, links = Alarm(**found[0]), Links.of(asked.settings)
+    links = asked.links
     code, section = alarms.section_of(alarm)
     state = "closed" if alarm.recovered_at else "open"
     answer = Answer(f"Alarm {number}: {alarm.subject} ({code}), {state}, {section.severity}")
     answer.facts += [alarm.detail, section.meaning, f"Can it wait until morning: {section.wait}"]
-    events = answer.events
-    events.append(Event(alarm.since, "the problem began"))
-    events.append(Event(alarm.raised_at, "detected"))
-    for at, said in (
-        (alarm.notified_at, "notified"),
-        (alarm.refused_at, "a message was accepted by no channel"),
-        (
-            alarm.update_notified_at,
-            "notified again, because it had grown or its acknowledgement ended",
-        ),
-        (alarm.recovered_at, f"closed. {alarm.recovery_reason or ''}".strip()),
-        (alarm.recovery_notified_at, "end notified"),
-    ):
-        if at:
-            events.append(Event(at, said))
+    answer.events += [
+        Event(at, said)
+        for at, said in (
+            (alarm.since, "the problem began"),
+            (alarm.raised_at, "detected"),
+            (alarm.notified_at, "notified"),
+            (alarm.refused_at, "a message was accepted by no channel"),
+            (
+                alarm.update_notified_at,
+                "notified again, because it had grown or its acknowledgement ended",
+            ),
+            (alarm.recovered_at, f"closed. {alarm.recovery_reason or ''}".strip()),
+            (alarm.recovery_notified_at, "end notified"),
+        )
+        if at
+    ]
     if silenced := alarms.acknowledgement(alarm, asked.now):
         by, until, note = silenced
         answer.facts.append(f"Acknowledged by {by} until {links.time(until)}: {note}")
@@ -70,14 +75,14 @@ def why(asked: Inquiry, number: int) -> list[Answer]:
         for step in steps:
             reason = f": {step['reason']}" if step["reason"] else ""
             said = f"step {step['step']} {step['state']}{reason}"
-            events.append(Event(step["finished_at"] or step["started_at"], said, run_of(step)))
+            at = step["finished_at"] or step["started_at"]
+            answer.events.append(Event(at, said, run_of(step)))
     if alarm.recovered_at is None:
         answer.next += [*_waits_for(asked, alarm), f"What to do: {section.do}"]
     return [answer]
 
 
 def _waits_for(asked: Inquiry, alarm: Alarm) -> Iterator[str]:
-    """Yield what an open alarm waits for."""
     connection, settings = asked.connection, asked.settings
     yield f"The alarm stays open until its own cause is gone ({SECTIONS['alarm_stays_open'].happened})"
     flow = FLOWS.get(str(alarm.flow))
@@ -104,6 +109,6 @@ def _waits_for(asked: Inquiry, alarm: Alarm) -> Iterator[str]:
             and not (each.complete_at and each.complete_at > alarm.since)
         ]
         of = f" of entity {', '.join(lacking)}" if lacking else ""
-        yield f"It waits for a complete load{of} that ends after {Links.of(settings).time(alarm.since)}."
+        yield f"It waits for a complete load{of} that ends after {asked.links.time(alarm.since)}."
     elif fresh and not held:
         yield "Its cause seems gone: the next check of freshness_watchdog or bms health --notify closes it."

@@ -110,13 +110,10 @@ def _plan(plan: Mapping[str, Any]) -> Iterator[Event]:
         )
         yield Event(plan["asked_at"], f"approval requested: {reasons}")
     if plan["decided_at"]:
-        yield Event(plan["decided_at"], f"plan {_decision(plan)} by {plan['decided_by']}")
+        decision = "rejected" if plan["state"] == "refused" else "approved"
+        yield Event(plan["decided_at"], f"plan {decision} by {plan['decided_by']}")
     if plan["applied_at"]:
         yield Event(plan["applied_at"], "rows entered the ledger")
-
-
-def _decision(plan: Mapping[str, Any]) -> str:
-    return "rejected" if plan["state"] == "refused" else "approved"
 
 
 def _events(asked: Inquiry, creation: int, prefix: str = "") -> Iterator[Event]:

@@ -163,7 +163,6 @@ def day_lines(asked: Inquiry, entity: int, day: date | None) -> Iterator[str]:
 
 
 def _absent(asked: Inquiry, number: str, key: int | None) -> Answer:
-    """Return the answer about an invoice that the warehouse does not have."""
     answer = Answer(f"Invoice {number}: the warehouse has no such id or reference number", False)
     answer.events += asked.quarantined("client_invoice", number, fields=("reference_number",))
     holes = asked.query(

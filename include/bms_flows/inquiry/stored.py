@@ -1,6 +1,6 @@
 """Stored responses of a row: the digest of the row is computed again from the stored bytes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, Final
 
@@ -84,20 +84,22 @@ def record(
     digest = bytes(row["_row_hash"])
     state = ListState(None, None, tuple(row[each] for each in resource.flags), row["deleted"])
     entity = row.get("_entity")
-    described, checked, equal = resource.described, [], []
+    described, checked, equal = resource.described, list[str](), list[bool]()
+
+    def digests(rows: Callable[..., Any], items: Sequence[Any]) -> list[bytes]:
+        framed = (rows(resource, [item], zone, entity) for zone in zones for item in items)
+        return [h for each in framed for h in each.rows.column("_row_hash").to_pylist()]
+
     detail = _record(folder / "details.json.zst", described.read_operation, resource, row)
     item = _record(folder / "pages.json.zst", described.list_operation, resource, row)
-    if detail and described.has_detail:
+    if not described.has_detail:
+        detail = None
+    if detail:
         found, extra = detail
         checked.append("details.json.zst")
         extras: list[dict[str, Any]] = [{}] if resource.private_fields else [extra, {}]
-        equal.append(
-            any(
-                digest[HALF:] == _hash(detailed_rows(resource, [DetailItem(found, state, e)], zone, entity))[HALF:]
-                for zone in zones
-                for e in extras
-            )
-        )  # fmt: skip
+        read = digests(detailed_rows, [DetailItem(found, state, each) for each in extras])
+        equal.append(digest[HALF:] in (each[HALF:] for each in read))
     if item:
         found, extra = item
         checked.append("pages.json.zst")
@@ -106,28 +108,15 @@ def record(
             ListState(None, e or None, state.flags, state.deleted if own is None else own)
             for e in (resource.unknown(extra), {})
         ]
-        hashes = {
-            _hash(listed_rows(resource, [ListItem(found, each)], zone, entity))[:HALF]
-            for zone in zones
-            for each in states
-        }
+        read = digests(listed_rows, [ListItem(found, each) for each in states])
         # On contradiction, the detail precedes its list item.
-        if detail and described.has_detail:
-            hashes |= {
-                _hash(detailed_rows(resource, [DetailItem(detail[0], each, {})], zone, entity))[:HALF]
-                for zone in zones
-                for each in states
-            }  # fmt: skip
-        equal.append(digest[:HALF] in hashes)
+        if detail:
+            read += digests(detailed_rows, [DetailItem(detail[0], each, {}) for each in states])
+        equal.append(digest[:HALF] in (each[:HALF] for each in read))
     where = f"{', '.join(checked)} in {folder.name}"
     if not checked:
         return "", "its run stored no response with this record"
     return where, EQUAL if all(equal) else DIFFERS
-
-
-def _hash(framed: Any) -> bytes:
-    hashes = framed.rows.column("_row_hash").to_pylist()
-    return hashes[0] if hashes else b""
 
 
 def _record(

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from bms_flows.invoices.leases import Lease, lease_days
+from bms_flows.invoices.leases import lease_days
 from bms_flows.invoices.load import RESOURCE
 from bms_flows.invoices.planning import held_loads
 from bms_flows.invoices.publish import Publication
@@ -34,35 +34,28 @@ def accept_unit(flow: FlowContext, unit: Unit, step: step_log.Step) -> dict[str,
         if left is None:
             step_log.remove(flow.warehouse, step_run_id)
             return None
-        return _publish(flow, left, lease)
-
-
-def _publish(flow: FlowContext, unit: Unit, lease: Lease) -> dict[str, Any]:
-    with flow.warehouse.connect() as connection:
-        details = connection.execute(
-            select(step_run.c.details).where(step_run.c.id == unit.accepts)
-        ).scalar_one()
-    stored = StoredResponses.of_step(flow.data_root, details)
-    if stored.lacks(unit):
-        raise ResponsesMissing(
-            f"entity {unit.id_entity}, {unit.span}: raw responses of step {unit.accepts} are "
-            "missing; run these days again"
-        )
-    landing = Landing(flow.data_root, RESOURCE, datetime.now(UTC), lease.step_run_id)
-    with (
-        flow.warehouse.execution_options(isolation_level="AUTOCOMMIT").connect() as committed,
-        flow.warehouse.begin() as writing,
-    ):
-        publication = Publication(
-            flow=flow,
-            unit=unit,
-            language=details["language"],
-            raw=details["raw"],
-            lease=lease,
-            landing=landing,
-            committed=committed,
-            writing=writing,
-            accepted=details.get("measures", {}),  # versions before 0.1.0 stored none
-        )
-        transform = publication.complete_stored(unit, stored, clock(writing), later=True)
-    return publication.manifest(transform)
+        stored_as = select(step_run.c.details).where(step_run.c.id == left.accepts)
+        with (
+            flow.warehouse.execution_options(isolation_level="AUTOCOMMIT").connect() as committed,
+            flow.warehouse.begin() as writing,
+        ):
+            details = committed.scalars(stored_as).one()
+            stored = StoredResponses.of_step(flow.data_root, details)
+            if stored.lacks(left):
+                raise ResponsesMissing(
+                    f"entity {left.id_entity}, {left.span}: raw responses of step {left.accepts} are "
+                    "missing; run these days again"
+                )
+            publication = Publication(
+                flow=flow,
+                unit=left,
+                language=details["language"],
+                raw=details["raw"],
+                lease=lease,
+                landing=Landing(flow.data_root, RESOURCE, datetime.now(UTC), step_run_id),
+                committed=committed,
+                writing=writing,
+                accepted=details.get("measures", {}),  # versions before 0.1.0 stored none
+            )
+            transform = publication.complete_stored(left, stored, clock(writing), later=True)
+        return publication.manifest(transform)

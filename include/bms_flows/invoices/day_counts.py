@@ -110,7 +110,7 @@ class DayHistory:
                 n for d, n in self.days.items() if self.accepted_from <= d < day and self.working(d)
             ]
             low = min(low, mean(since[-USUAL_WEEKS:])) if since else low
-        return low * self._entered((today - day).days), high
+        return low * self._completeness.get((today - day).days, 1.0), high
 
     def shape(self, days: int) -> float:
         """Return how little the count of several days varies, from the published days of the last weeks.
@@ -179,12 +179,9 @@ class DayHistory:
             return None
         return mean(found) / usual if _unlike(mean(found), usual) else None
 
-    def _entered(self, age: int) -> float:
-        """Return the share of a day's invoices that the service usually lists at an age in days."""
-        return self._completeness.get(age, 1.0)
-
     @cached_property
     def _completeness(self) -> dict[int, float]:
+        """The share of a day's invoices that the service usually lists, by their age in days."""
         shares = {}
         for age in range(LATE_DAYS):
             seen = total = 0

@@ -1,7 +1,7 @@
 """Leases on the days of an entity: one run at a time loads a day."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -100,6 +100,12 @@ def end_abandoned(engine: Engine) -> None:
         connection.execute(delete(lease).where(lease.c.expires_at < ended))
 
 
+_END_SESSIONS = text(
+    "select pg_terminate_backend(pid) from pg_stat_activity "
+    "where datname = current_database() and application_name = any(:names)"
+)
+
+
 def _take(engine: Engine, unit: Unit, step_run_id: int, task: str) -> None:
     days = [Range(window.start, window.end + DAY) for window in unit.windows]
     with engine.begin() as connection:
@@ -111,7 +117,9 @@ def _take(engine: Engine, unit: Unit, step_run_id: int, task: str) -> None:
             or_(*(lease.c.days.op("&&")(each) for each in days)),
             or_(lease.c.expires_at < now, lease.c.task == task),
         )
-        _end_sessions(connection, connection.scalars(select(lease.c.step_run_id).where(free)))
+        # Their row locks would block other sessions.
+        others = connection.scalars(select(lease.c.step_run_id).where(free)).all()
+        connection.execute(_END_SESSIONS, {"names": [*map(_session, others)]})
         connection.execute(delete(lease).where(free))
         connection.execute(
             insert(lease),
@@ -130,16 +138,3 @@ def _take(engine: Engine, unit: Unit, step_run_id: int, task: str) -> None:
 
 def _session(step_run_id: int) -> str:
     return f"bms load of step {step_run_id}"
-
-
-def _end_sessions(connection: Connection, steps: Iterable[int]) -> None:
-    """End the writing sessions of these steps, so that their row locks block no other session."""
-    names = [_session(each) for each in steps]
-    if names:
-        connection.execute(
-            text(
-                "select pg_terminate_backend(pid) from pg_stat_activity "
-                "where datname = current_database() and application_name = any(:names)"
-            ),
-            {"names": names},
-        )

@@ -112,7 +112,6 @@ def digit_groups(references: pa.Array, texts: Sequence[str]) -> list[pa.Array]:
 
 
 def _joined(columns: Sequence[pa.Array], count: int) -> pa.Array:
-    """Return the texts of each row, joined by NUL."""
     if len(columns) == 1:
         return columns[0]
     return pc.binary_join_element_wise(*columns, "\0") if columns else pa.repeat("", count)

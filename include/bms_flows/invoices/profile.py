@@ -62,7 +62,6 @@ def load_profile(
 def _add_read_rows(
     profile: Profile, transform: Transform, not_accepted: Sequence[InvalidRow]
 ) -> None:
-    """Add what the rows of the responses show."""
     read, counter = transform.counts.rows_read, transform.rows
     duplicates = [row for row in not_accepted if row.code == "duplicate_id"]
     profile.add("amounts_differ", len(transform.amounts_differ), read, transform.amounts_differ)

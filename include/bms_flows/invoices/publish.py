@@ -226,7 +226,6 @@ def _record_findings(
 def _save_code_names(
     connection: Connection, transform: Transform, language: str, at: datetime
 ) -> None:
-    """Store the code names in the language that they were read in."""
     names = [
         {
             "resource": RESOURCE,

@@ -191,7 +191,6 @@ def learn_series(invoices: pa.Table) -> list[Series]:
 
 
 def _series(layout: Layout, groups: Sequence[pa.Array], invoices: pa.Table) -> Iterator[Series]:
-    """Yield the series of references of one layout, by prefix."""
     periods, prefixes, counters = layout.split(groups)
     significant = pc.utf8_length(pc.ascii_ltrim(counters, "0"))
     usable = pc.and_(pc.not_equal(counters, ""), pc.less_equal(significant, LONGEST))

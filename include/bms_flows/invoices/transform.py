@@ -293,15 +293,13 @@ class Transform:
 
     def _stored_elsewhere(self, rows: pa.Table) -> dict[int, bytes]:
         """Return the stored hashes of rows that are listed outside their day, or have no day."""
-        ids = rows.column("id_invoice").to_pylist()
-        return self._stored("id_invoice = any(%(ids)s)", ids=ids) if ids else {}
-
-    def _stored(self, where: str, **given: object) -> dict[int, bytes]:
+        if not (ids := rows.column("id_invoice").to_pylist()):
+            return {}
         return loads.stored_hashes(
             self.committed,
             client_invoice,
-            where=f"id_entity = %(entity)s and _missing_since is null and {where}",
-            given={"entity": self.id_entity, **given},
+            where="id_entity = %(entity)s and _missing_since is null and id_invoice = any(%(ids)s)",
+            given={"entity": self.id_entity, "ids": ids},
         )
 
     def _changed_since(self, ids: Sequence[int]) -> set[int]:

@@ -5,12 +5,12 @@ that is down delays messages without loss. A message is recorded as sent once a 
 the message; a crash in between sends it twice.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Connection, Engine, and_, exists, func, not_, or_, select, text, update
+from sqlalchemy import Connection, Engine, Row, and_, exists, func, not_, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows import texts
@@ -44,31 +44,8 @@ REFUSED: Final = 3
 """Messages in one call that no channel accepts, after which the channels count as down."""
 
 
-@dataclass(frozen=True)
-class Alarm:
-    """A row of `bms.alarm`."""
-
-    id: int
-    subject: str
-    code: str
-    detail: str
-    flow: str | None
-    dag_run_id: str | None
-    since: datetime
-    raised_at: datetime
-    notified_at: datetime | None
-    refused_at: datetime | None
-    aspects: Sequence[str]
-    size: int
-    notified_aspects: Sequence[str]
-    notified_size: int
-    update_notified_at: datetime | None
-    acknowledged_by: str | None
-    acknowledged_until: datetime | None
-    acknowledged_note: str | None
-    recovered_at: datetime | None
-    recovery_reason: str | None
-    recovery_notified_at: datetime | None
+Alarm: TypeAlias = Row[Any]
+"""A row of `bms.alarm`."""
 
 
 def decide(connection: Connection) -> None:
@@ -153,7 +130,7 @@ def update_all(
 def open_alarms(connection: Connection) -> list[Alarm]:
     """Return the open alarms, oldest first."""
     found = select(alarm).where(alarm.c.recovered_at.is_(None)).order_by(alarm.c.since, alarm.c.id)
-    return [Alarm(**row) for row in connection.execute(found).mappings()]
+    return [*connection.execute(found)]
 
 
 def acknowledge(
@@ -221,10 +198,8 @@ def deliver(engine: Engine, send: Send, links: Links) -> int:
                 .limit(1)
                 .with_for_update(skip_locked=True)
             )
-            row = connection.execute(due).mappings().first()
-            if row is None:
+            if (found := connection.execute(due).first()) is None:
                 break
-            found = Alarm(**row)
             tried.append(found.id)
             changes: dict[str, Any] = {"refused_at": NOW}
             try:
@@ -232,22 +207,17 @@ def deliver(engine: Engine, send: Send, links: Links) -> int:
             except NotDelivered as error:
                 refused.append(error)
             else:
-                changes = _delivered(found)
+                changes = {"recovery_notified_at": NOW}
+                if not found.recovered_at:
+                    changes = {
+                        "update_notified_at" if found.notified_at else "notified_at": NOW,
+                        "notified_aspects": sorted({*found.notified_aspects, *found.aspects}),
+                        "notified_size": max(found.notified_size, found.size),
+                    }
             connection.execute(update(alarm).where(alarm.c.id == found.id).values(changes))
     if refused:
         raise refused[0]
     return len(tried) - 1
-
-
-def _delivered(found: Alarm) -> dict[str, Any]:
-    """Return the columns to update once a channel has accepted the message."""
-    if found.recovered_at:
-        return {"recovery_notified_at": NOW}
-    return {
-        "update_notified_at" if found.notified_at else "notified_at": NOW,
-        "notified_aspects": sorted({*found.notified_aspects, *found.aspects}),
-        "notified_size": max(found.notified_size, found.size),
-    }
 
 
 def notice(found: Alarm, links: Links) -> Notice:

@@ -102,7 +102,10 @@ class MailServer:
         message["From"] = self.sender
         message["To"] = to
         message.set_content(notice.body)
-        message.add_alternative(_html(notice), subtype="html")
+        linked = (
+            ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', html.escape(line)) for line in notice.lines
+        )
+        message.add_alternative("\n".join(f"<p>{line}</p>" for line in linked), subtype="html")
         for name, content in attachments.items():
             kind, _, subtype = XLSX.partition("/")
             message.add_attachment(content, maintype=kind, subtype=subtype, filename=name)
@@ -156,9 +159,3 @@ def _mail_server(settings: FlowSettings) -> MailServer:
         sender=settings.notice_from,
         encryption="tls" if parts.scheme == "smtps" else encryption,
     )
-
-
-def _html(notice: Notice) -> str:
-    """Return a paragraph per line, with its addresses as links."""
-    lines = (ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', html.escape(line)) for line in notice.lines)
-    return "\n".join(f"<p>{line}</p>" for line in lines)

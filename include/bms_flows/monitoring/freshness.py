@@ -109,13 +109,6 @@ class Freshness:
         return min((each.due_at for each in self.late if each.due_at), default=self.at)
 
 
-def limit_of(flow: Flow, settings: FlowSettings) -> timedelta | None:
-    """Return the maximum age of a flow's last complete load, None if the target is switched off."""
-    default = flow.freshness.hours if flow.freshness else None
-    hours = settings.fresh_hours.get(flow.dag_id, default)
-    return None if hours is None or hours == "off" else timedelta(hours=hours)
-
-
 def evaluate(
     history: LoadHistory,
     limit: timedelta | None,
@@ -150,7 +143,9 @@ def evaluate_all(
         by_flow.setdefault(history.flow, []).append(history)
     found = {}
     for flow in WITH_TARGET:
-        limit = limit_of(flow, settings)
+        default = flow.freshness.hours if flow.freshness else "off"
+        hours = settings.fresh_hours.get(flow.dag_id, default)
+        limit = None if isinstance(hours, str) else timedelta(hours=hours)
         deadline = Deadline.of(flow, settings)
         entities = [evaluate(each, limit, now, deadline) for each in by_flow.get(flow.dag_id, [])]
         if not entities and limit and first_at and first_at + limit < now:

@@ -51,6 +51,9 @@ def alarm_items(
         if alarm.flow not in views and alarm.flow in FLOWS:
             continue
         _, section = alarms.section_of(alarm)
+        title = alarm.subject
+        if alarm.flow in FLOWS:
+            title = f"{FLOWS[alarm.flow].title} {title.removeprefix(alarm.flow)}".rstrip()
         silenced = alarms.acknowledgement(alarm, now)
         acknowledged = (
             f" Acknowledged by {silenced[0]} until {links.time(silenced[1])}: {silenced[2]}"
@@ -58,7 +61,7 @@ def alarm_items(
             else ""
         )
         yield PendingItem(
-            f"{_title(alarm)}: {alarm.code}, {section.severity}",
+            f"{title}: {alarm.code}, {section.severity}",
             f"{alarm.detail}{acknowledged}",
             alarm.since,
             "run" if alarm.dag_run_id else "flow" if alarm.flow else "none",
@@ -132,7 +135,6 @@ def _rows(
 
 
 def _approvers(resource: str, settings: OnboardingSettings) -> str:
-    """Return who answers the requests of a resource."""
     named = settings.approvers.get(REMOTES[resource].resource.inbox, ())
     return f"approvers ({', '.join(named)})" if named else "users who may edit the DAG"
 
@@ -151,10 +153,3 @@ def _contact_differences(warehouse: Connection, flows: Mapping[str, str]) -> Ite
             drop=group["drop_id"],
             waits_for="users of the CRM",
         )
-
-
-def _title(alarm: alarms.Alarm) -> str:
-    """Return the subject of an alarm, with the title of its flow."""
-    if alarm.flow not in FLOWS:
-        return alarm.subject
-    return f"{FLOWS[alarm.flow].title} {alarm.subject.removeprefix(alarm.flow)}".rstrip()

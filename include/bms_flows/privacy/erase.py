@@ -208,7 +208,6 @@ def _drops(
 
 
 def _of_record(resource: MirroredResource, key: str) -> ColumnElement[bool]:
-    """Condition of ledger rows that are the record."""
     ids = spellings(resource, key)
     return (creation.c.resource == resource.name) & creation.c.remote_id.in_(ids)
 

@@ -34,14 +34,9 @@ class Section(NamedTuple):
     do: str
 
     @property
-    def can_wait(self) -> bool:
-        """Whether the problem can wait until morning."""
-        return self.wait.startswith("Yes")
-
-    @property
     def severity(self) -> str:
         """The severity, as alarms, board and `bms` show it."""
-        return "can wait until morning" if self.can_wait else "act now"
+        return "can wait until morning" if self.wait.startswith("Yes") else "act now"
 
     @property
     def meaning(self) -> str:
