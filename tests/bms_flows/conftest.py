@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import Engine
@@ -96,3 +97,26 @@ def company(listing_service: ListedInvoices, warehouse: Engine, tmp_path: Path) 
     listing_service.lost, listing_service.asked = set(), []
     listing_service.refused_from = None
     return Company(warehouse, tmp_path, listing_service)
+
+
+@pytest.fixture
+def bucket(s3_server: str) -> UPath:
+    """An empty bucket of the test's own."""
+    root = UPath(
+        f"s3://drops-{uuid4().hex}",
+        key="test",
+        secret="test",
+        endpoint_url=s3_server,
+        skip_instance_cache=True,
+    )
+    root.fs.mkdir(root.path.strip("/"))
+    return root
+
+
+@pytest.fixture(params=["disk", "s3"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> UPath:
+    """An empty data root, once on a disk and once on an object store."""
+    if request.param == "disk":
+        return UPath(tmp_path)
+    found: UPath = request.getfixturevalue("bucket")
+    return found

@@ -71,6 +71,11 @@ class Mirror:
         """Return the number of requests of the last run to an endpoint."""
         return len(self.counters.latencies.get(endpoint, ()))
 
+    def last_step(self) -> dict[str, Any]:
+        """Return the recorded step of the last run."""
+        [found] = fetch(self.warehouse, "select * from bms.step_run order by id desc limit 1")
+        return dict(found._asdict())
+
     def rows(self, table: str, condition: str = "true") -> list[dict[str, Any]]:
         """Return rows of a table, by key and version."""
         order = "guid_employee" if "employee" in table else "id"

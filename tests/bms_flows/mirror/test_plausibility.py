@@ -9,15 +9,9 @@ from bms_flows.runtime.checks import LoadHeld, judge
 from bms_flows.runtime.profile import Profile, Share, StoredProfile
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.environment import Mirror
-from tests.support.sql import fetch
 
 LIST_ONLY = RunOptions(details=False)
 ACCEPTED = RunOptions(details=False, accept_gone=True)
-
-
-def latest(mirror: Mirror) -> dict[str, Any]:
-    [found] = fetch(mirror.warehouse, "select * from bms.step_run order by id desc limit 1")
-    return found._asdict()
 
 
 def emails(mirror: Mirror) -> list[Any]:
@@ -35,7 +29,7 @@ def test_a_field_that_loses_its_values_holds_the_run(mirror: Mirror, form: str) 
     with pytest.raises(LoadHeld, match=r"field_emptied \(email: lost in"):
         mirror.run(asked=LIST_ONLY)
     assert mirror.places() == before, "the former values stay"
-    assert latest(mirror)["state"] == "suspect"
+    assert mirror.last_step()["state"] == "suspect"
     assert mirror.run(asked=ACCEPTED)["changed"] > 100
     assert {*emails(mirror)} <= {None, ""}
     assert mirror.run(asked=LIST_ONLY)["changed"] == 0
@@ -135,13 +129,13 @@ def test_an_acceptance_covers_only_what_the_latest_run_was_held_for(mirror: Mirr
 def test_a_held_run_reads_its_details_again(sandbox: Sandbox, mirror: Mirror) -> None:
     sandbox.fill(contacts=40)
     mirror.run()
-    turn = latest(mirror)["details"]["turn"]
+    turn = mirror.last_step()["details"]["turn"]
     sandbox.set_dialect(shown_forms="email=null")
     with pytest.raises(LoadHeld):
         mirror.run()
     sandbox.set_dialect(shown_forms="")
     mirror.run()
-    assert latest(mirror)["details"]["turn"] == turn + 1
+    assert mirror.last_step()["details"]["turn"] == turn + 1
 
 
 def test_rows_of_single_changes_are_published(sandbox: Sandbox, mirror: Mirror) -> None:

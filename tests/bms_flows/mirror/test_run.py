@@ -10,14 +10,8 @@ from bms_flows.runtime.checks import LoadHeld
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.mirror.environment import NEVER, Mirror
-from tests.support.sql import fetch
 
 DETAILS_LATER = RunOptions(details=False)
-
-
-def last_run(mirror: Mirror) -> dict[str, Any]:
-    [found] = fetch(mirror.warehouse, "select * from bms.step_run order by id desc limit 1")
-    return found._asdict()
 
 
 def balanced(counts: dict[str, Any]) -> bool:
@@ -40,7 +34,7 @@ def test_the_first_sync_loads_every_contact_with_its_detail(mirror: Mirror) -> N
         assert row["_extra"] is None
     versions = mirror.rows("bms.contact_version")
     assert [row["_version"] for row in versions] == [1] * len(truth)
-    assert balanced(last_run(mirror))
+    assert balanced(mirror.last_step())
 
 
 @pytest.mark.prove
@@ -129,7 +123,7 @@ def test_many_missing_rows_need_confirmation(sandbox: Sandbox, mirror: Mirror) -
         mirror.run()
     assert not asks.value.retriable
     assert mirror.requests("read_contact") <= 3  # details of the missing rows are not read
-    recorded = last_run(mirror)
+    recorded = mirror.last_step()
     assert (recorded["state"], recorded["missing"]) == ("suspect", 0)
     assert "Missing: 19" in recorded["reason"]  # one of the twenty was already flagged
     assert mirror.rows("bms.contact", "id = 1030")[0]["city"] == "Nantes"

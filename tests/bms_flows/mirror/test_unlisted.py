@@ -14,35 +14,40 @@ from bms_flows.runtime.settings import FlowSettings
 from tests.bms_flows.mirror.environment import KINDS, NEVER, Mirror
 from tests.support.sql import fetch
 
+MANY = range(1001, 1016)
+
 
 @pytest.fixture
-def archived(monkeypatch: pytest.MonkeyPatch) -> set[int]:
-    """Contacts that are missing from lists but present in the service."""
-    hidden: set[int] = set()
+def unlisted(monkeypatch: pytest.MonkeyPatch) -> dict[int, int]:
+    """Contacts that lists lack, each with the contact that its detail shows: itself, or the one it was merged into."""
+    shown: dict[int, int] = {}
 
-    def without_archived(client: Client) -> MirrorSource:
+    def without_them(client: Client) -> MirrorSource:
         usual = source(client, CONTACTS)
 
         async def rows(number: int, size: int, *, find: FindRows | None = None) -> Page[Any]:  # noqa: ARG001
             page = await usual.rows(number, size)
             return replace(
-                page, records=[row for row in page.records if row.id not in hidden], new=None
+                page, records=[row for row in page.records if row.id not in shown], new=None
             )
 
-        return replace(usual, rows=rows)
+        async def detail(key: int) -> Any:
+            return await client.read_contact(shown.get(key, key))
 
-    monkeypatch.setitem(KINDS, "contact", (CONTACTS, without_archived))
-    return hidden
+        return replace(usual, rows=rows, detail=detail)
+
+    monkeypatch.setitem(KINDS, "contact", (CONTACTS, without_them))
+    return shown
 
 
 def test_rows_known_to_be_missing_from_lists_need_no_second_confirmation(
-    mirror: Mirror, archived: set[int]
+    mirror: Mirror, unlisted: dict[int, int]
 ) -> None:
     mirror.sandbox.fill(contacts=60)
     mirror.settings = FlowSettings(mirror_rotation=NEVER)
     mirror.run()
     stood = mirror.rows("bms.contact_version")
-    archived.update(range(1001, 1016))
+    unlisted.update(zip(MANY, MANY, strict=True))
     with pytest.raises(LoadHeld):
         mirror.run()
     assert mirror.run(asked=RunOptions(accept_gone=True))["missing"] == 0
@@ -52,18 +57,18 @@ def test_rows_known_to_be_missing_from_lists_need_no_second_confirmation(
         assert (manifest["state"], manifest["missing"]) == ("complete", 0)
         assert mirror.requests("read_contact") == 0
     assert mirror.places() == written
-    archived.clear()
+    unlisted.clear()
     assert mirror.run()["changed"] == 0
     assert mirror.rows("bms.contact_version") == stood
 
 
 def test_an_unlisted_row_is_removed_once_its_detail_is_missing(
-    mirror: Mirror, archived: set[int]
+    mirror: Mirror, unlisted: dict[int, int]
 ) -> None:
     mirror.sandbox.fill(contacts=20)
     mirror.settings = FlowSettings(mirror_rotation=2)
     mirror.run()
-    archived.update({1004, 1005})
+    unlisted.update({1004: 1004, 1005: 1005})
     mirror.run()
     mirror.sandbox.delete("contacts", 1005)
     assert sum(mirror.run()["missing"] for _ in range(2)) == 1
@@ -71,48 +76,25 @@ def test_an_unlisted_row_is_removed_once_its_detail_is_missing(
     assert gone["id"] == 1005
 
 
-def test_many_missing_details_need_confirmation(mirror: Mirror, archived: set[int]) -> None:
+def test_many_missing_details_need_confirmation(mirror: Mirror, unlisted: dict[int, int]) -> None:
     mirror.sandbox.fill(contacts=60)
     mirror.run()
-    archived.update(range(1001, 1016))
+    unlisted.update(zip(MANY, MANY, strict=True))
     mirror.run(asked=RunOptions(accept_gone=True))
-    for number in range(1001, 1016):
+    for number in MANY:
         mirror.sandbox.delete("contacts", number)
     with pytest.raises(LoadHeld):
         mirror.run(asked=RunOptions(full=True))
     assert not mirror.rows("bms.contact", "_removal_reason = 'missing'")
 
 
-@pytest.fixture
-def merged(monkeypatch: pytest.MonkeyPatch) -> dict[int, int]:
-    """Contacts that were merged: neither list has them, and their details show the other contact."""
-    into: dict[int, int] = {}
-
-    def with_merged(client: Client) -> MirrorSource:
-        usual = source(client, CONTACTS)
-
-        async def rows(number: int, size: int, *, find: FindRows | None = None) -> Page[Any]:  # noqa: ARG001
-            page = await usual.rows(number, size)
-            return replace(
-                page, records=[row for row in page.records if row.id not in into], new=None
-            )
-
-        async def detail(key: int) -> Any:
-            return await client.read_contact(into.get(key, key))
-
-        return replace(usual, rows=rows, detail=detail)
-
-    monkeypatch.setitem(KINDS, "contact", (CONTACTS, with_merged))
-    return into
-
-
 def test_a_merged_contact_is_missing_and_the_other_contact_is_unchanged(
-    mirror: Mirror, merged: dict[int, int]
+    mirror: Mirror, unlisted: dict[int, int]
 ) -> None:
     mirror.sandbox.fill(contacts=20)
     mirror.run()
     other = mirror.rows("bms.contact_version", "id = 1007")
-    merged[1005] = 1007
+    unlisted[1005] = 1007
     assert mirror.run()["missing"] == 1
     (gone,) = mirror.rows("bms.contact", "_removal_reason = 'missing'")
     assert gone["id"] == 1005
@@ -122,11 +104,13 @@ def test_a_merged_contact_is_missing_and_the_other_contact_is_unchanged(
     assert mirror.places() == written
 
 
-def test_a_detail_of_another_contact_is_not_stored(mirror: Mirror, merged: dict[int, int]) -> None:
+def test_a_detail_of_another_contact_is_not_stored(
+    mirror: Mirror, unlisted: dict[int, int]
+) -> None:
     """A gateway or a cache returns the response of another request."""
     mirror.sandbox.fill(contacts=20)
     usual = KINDS["contact"][1]
-    merged[1005] = 1007
+    unlisted[1005] = 1007
     KINDS["contact"] = (
         CONTACTS,
         lambda client: replace(usual(client), rows=source(client, CONTACTS).rows),
@@ -136,7 +120,7 @@ def test_a_detail_of_another_contact_is_not_stored(mirror: Mirror, merged: dict[
     assert wrong == [("1005 detail", "other_record")]
     (row,) = mirror.rows("bms.contact", "id = 1005")
     assert not row["_detailed"]
-    merged.clear()
+    unlisted.clear()
     mirror.run()
     (row,) = mirror.rows("bms.contact", "id = 1005")
     assert row["_detailed"]

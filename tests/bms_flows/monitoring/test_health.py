@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, insert, make_url, text
+from sqlalchemy import Engine, make_url, text
 
 from bms_cli.app import main
 from bms_flows.monitoring import alarms, health
-from bms_warehouse.tables import step_run
 from tests.listeners import Webhook, webhook
+from tests.support.steps import add_step
 
 NOWHERE = "postgresql://somebody:pass-word-1@127.0.0.1:1/bms"
 
@@ -46,12 +46,10 @@ def command(capsys: pytest.CaptureFixture[str], warehouse_uri: str, tmp_path: Pa
     return Command(capsys, warehouse_uri, tmp_path / "state" / "memory")
 
 
-def load(warehouse: Engine, hours: float, state: str = "complete") -> None:
-    at = datetime.now(UTC) - timedelta(hours=hours)
-    values = {"flow": "contact_sync", "dag_run_id": f"scheduled__{hours}", "step": "sync"}
-    times = {"state": state, "started_at": at, "finished_at": at}
-    with warehouse.begin() as connection:
-        connection.execute(insert(step_run).values(values | times))
+def load(warehouse: Engine, hours: float) -> None:
+    add_step(
+        warehouse, datetime.now(UTC) - timedelta(hours=hours), dag_run_id=f"scheduled__{hours}"
+    )
 
 
 def test_healthy_flows_return_0(command: Command, warehouse: Engine) -> None:
@@ -126,18 +124,6 @@ def test_an_invalid_address_returns_2_and_is_not_quoted(command: Command, url: s
     assert (code, said) == (2, None)
     assert command.errors
     assert "pass-word-1" not in command.errors
-
-
-def test_notify_sends_one_message_for_an_alarm_and_one_for_its_recovery(
-    command: Command, warehouse: Engine, messages: Webhook
-) -> None:
-    load(warehouse, 2)
-    for _ in range(3):
-        assert command("--notify")[0] == 1
-    load(warehouse, 0)
-    for _ in range(3):
-        assert command("--notify")[0] == 0
-    assert messages.titles == ["Alarm: contact_sync (late)", "Recovered: contact_sync (late)"]
 
 
 def test_a_warehouse_that_accepts_no_writes_is_an_outage_before_an_alarm_is_due(

@@ -5,7 +5,6 @@ import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 from sqlalchemy import Engine
@@ -48,29 +47,6 @@ def csv(*rows: str) -> bytes:
     """A file of employees: payroll number, last name, first name, start, manager's payroll number."""
     head = "id_entity;payroll_number;last_name;first_name;start_date;manager_payroll_number"
     return "\n".join([head, *(f"1;{row}" for row in rows), ""]).encode()
-
-
-@pytest.fixture
-def bucket(s3_server: str) -> UPath:
-    """An empty bucket of the test's own."""
-    root = UPath(
-        f"s3://drops-{uuid4().hex}",
-        key="test",
-        secret="test",
-        endpoint_url=s3_server,
-        skip_instance_cache=True,
-    )
-    root.fs.mkdir(root.path.strip("/"))
-    return root
-
-
-@pytest.fixture(params=["disk", "s3"])
-def root(request: pytest.FixtureRequest, tmp_path: Path) -> UPath:
-    """An empty data root, once on a disk and once on an object store."""
-    if request.param == "disk":
-        return UPath(tmp_path)
-    found: UPath = request.getfixturevalue("bucket")
-    return found
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from bms_flows.runtime.settings import InvalidSetting
 def test_the_defaults_are_as_documented() -> None:
     settings = OnboardingSettings.from_environment({})
     assert (settings.approval, settings.settle_s, settings.create_attempts) == (20, 30, 5)
+    assert (settings.inbox_formats, settings.inbox_notices) == ({}, {})
 
 
 @pytest.mark.parametrize(("text", "value"), [("always", "always"), ("never", "never"), ("0", 0)])
@@ -35,11 +36,6 @@ def test_variables_are_read_beside_those_of_all_flows() -> None:
     )
     assert (settings.settle_s, settings.create_attempts) == (0.3, 3)
     assert settings.time_zone.key == "UTC"
-
-
-def test_an_inbox_declares_no_format_by_default() -> None:
-    settings = OnboardingSettings.from_environment({})
-    assert (settings.inbox_formats, settings.inbox_notices) == ({}, {})
 
 
 def test_an_inbox_has_its_format_and_its_address() -> None:

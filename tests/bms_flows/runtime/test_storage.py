@@ -4,11 +4,9 @@ import errno
 import os
 import resource
 import stat
-import urllib.request
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from upath import UPath
@@ -27,34 +25,8 @@ from bms_flows.runtime.storage import (
 )
 
 
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[UPath]:
-    """A bucket of an S3 server on the loopback."""
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    options: dict[str, Any] = {
-        "key": "test",
-        "secret": "test",
-        "client_kwargs": {"endpoint_url": f"http://{host}:{port}"},
-    }
-    root = UPath("s3://storage", **options)
-    urllib.request.urlopen(
-        urllib.request.Request(f"http://{host}:{port}/storage", method="PUT")
-    ).close()
-    yield root
-    server.stop()
-
-
-@pytest.fixture(params=["local", "s3"])
-def folder(request: pytest.FixtureRequest, tmp_path: Path) -> UPath:
-    return UPath(tmp_path) if request.param == "local" else request.getfixturevalue("bucket")
-
-
-def test_a_file_appears_when_it_is_complete(folder: UPath) -> None:
-    path = folder / "below" / "whole"
+def test_a_file_appears_when_it_is_complete(root: UPath) -> None:
+    path = root / "below" / "whole"
     with atomic_file(path) as stream:
         stream.write(b"x" * 100)
         assert not path.exists()
@@ -67,15 +39,15 @@ def interrupted(path: UPath) -> None:
         raise KeyboardInterrupt
 
 
-def test_an_interrupted_file_never_appears(folder: UPath) -> None:
-    path = folder / "interrupted" / "file"
+def test_an_interrupted_file_never_appears(root: UPath) -> None:
+    path = root / "interrupted" / "file"
     with pytest.raises(KeyboardInterrupt):
         interrupted(path)
-    assert not list(folder.glob("interrupted/*"))
+    assert not list(root.glob("interrupted/*"))
 
 
-def test_an_interrupted_file_leaves_the_earlier_one(folder: UPath) -> None:
-    path = folder / "again" / "file"
+def test_an_interrupted_file_leaves_the_earlier_one(root: UPath) -> None:
+    path = root / "again" / "file"
     with atomic_file(path) as stream:
         stream.write(b"earlier")
     with pytest.raises(KeyboardInterrupt):
@@ -183,13 +155,14 @@ def test_a_full_disk_is_named_and_nothing_is_left(tmp_path: Path) -> None:
 
 
 def test_a_command_opens_the_root_that_airflow_reaches_by_a_connection(
-    bucket: UPath, monkeypatch: pytest.MonkeyPatch
+    bucket: UPath, s3_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (bucket / "named" / "file").write_bytes(b"x")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", bucket.storage_options["client_kwargs"]["endpoint_url"])
-    assert (data_root("s3://aws_default@storage/named") / "file").read_bytes() == b"x"
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3_server)
+    address = f"s3://aws_default@{bucket.path.strip('/')}/named"
+    assert (data_root(address) / "file").read_bytes() == b"x"
 
 
 def test_a_local_root_is_opened_unchanged(tmp_path: Path) -> None:

@@ -32,14 +32,6 @@ def test_dates_given_win_over_the_data_interval() -> None:
     assert asked_for == "2026-01-01/2026-01-31"
 
 
-def test_a_start_alone_reaches_to_yesterday() -> None:
-    assert ask(start_date=day("2026-11-18")) == "2026-11-18/2026-11-20"
-
-
-def test_a_start_of_today_alone_is_today() -> None:
-    assert ask(start_date=day("2026-11-21")) == "2026-11-21/2026-11-21"
-
-
 def test_an_end_alone_is_refused_with_the_remedy() -> None:
     with pytest.raises(InvalidWindow, match="give both"):
         ask(end_date=day("2026-11-18"))
@@ -66,20 +58,21 @@ def test_a_data_interval_means_its_whole_days(start: str, end: str, expected: st
     assert ask(interval=(moment(start), moment(end))) == expected
 
 
-def test_an_empty_interval_means_the_last_complete_day() -> None:
-    assert ask(interval=(NOON, NOON)) == "2026-11-20/2026-11-20"
-
-
 @pytest.mark.parametrize(
-    ("run_after", "expected"),
+    ("given_", "expected"),
     [
-        ("2026-11-20T22:59Z", "2026-11-19/2026-11-19"),
-        ("2026-11-20T23:00Z", "2026-11-20/2026-11-20"),
+        ({"start_date": day("2026-11-18")}, "2026-11-18/2026-11-20"),
+        ({"start_date": day("2026-11-21")}, "2026-11-21/2026-11-21"),
+        ({"interval": (NOON, NOON)}, "2026-11-20/2026-11-20"),
+        ({"run_after": moment("2026-11-20T22:59Z")}, "2026-11-19/2026-11-19"),
+        ({"run_after": moment("2026-11-20T23:00Z")}, "2026-11-20/2026-11-20"),
     ],
-    ids=["just before midnight in Paris", "midnight in Paris"],
+    ids=["start alone", "start today", "empty interval", "before midnight in Paris", "midnight"],
 )
-def test_the_last_complete_day_is_the_companys(run_after: str, expected: str) -> None:
-    assert ask(run_after=moment(run_after)) == expected
+def test_what_is_not_given_ends_with_the_company_s_last_complete_day(
+    given_: dict[str, object], expected: str
+) -> None:
+    assert ask(**given_) == expected
 
 
 windows = st.builds(

@@ -15,7 +15,6 @@ from bms import errors
 from bms.endpoints import BY_NAME, ENDPOINTS
 from bms_provider.hooks import access
 from bms_provider.hooks.bms import BmsHook
-from bms_provider.hooks.connection import BadConnection
 from bms_sandbox.serve import Sandbox
 
 SCOPES = sorted({endpoint.scope for endpoint in ENDPOINTS if endpoint.scope})
@@ -271,13 +270,6 @@ def test_a_connection_survives_the_uri_of_airflow_s_test_button(
     assert hook.test_connection()[0]
     assert (hook.entities, hook.settings.page_size) == ([1, 2], 50)
     assert hook.settings.proxies == extra["proxies"]
-
-
-def test_an_unusable_connection_is_not_retriable(connect: Any) -> None:
-    connect(host="http://127.0.0.1:9")
-    with pytest.raises(BadConnection) as raised:
-        BmsHook().client()
-    assert raised.value.retriable is False
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,3 @@ def test_repeated_content_links_to_the_earlier_report(language: Language, said: 
     told = notice(again, "employees", COUNTS, language=language, **PLACES)
     assert told.title.endswith(said)
     assert PLACES["report"] in told.body
-
-
-def test_a_notice_names_no_file() -> None:
-    assert "Dupré" not in notice(DROP, "employees", COUNTS, language="FR", **PLACES).text

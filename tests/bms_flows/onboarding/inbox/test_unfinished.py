@@ -48,25 +48,11 @@ def test_a_file_without_a_last_line_end_waits(inbox: UPath, warehouse: Engine) -
     assert look_twice(inbox, warehouse) == [waits]  # since when stays
 
 
-def test_a_file_written_during_its_claim_is_one_drop(inbox: UPath, warehouse: Engine) -> None:
-    for length in (20, 24, 25):
-        (inbox / "a.csv").write_bytes(ROW[:length])
-        look_twice(inbox, warehouse)
-    assert states(warehouse) == [("waiting", "incomplete")]
-
-
 def test_a_file_is_claimed_once_complete(inbox: UPath, warehouse: Engine) -> None:
     unfinished(inbox, warehouse)
     (inbox / "a.csv").write_bytes(ROW)
     assert look_twice(inbox, warehouse) == []
     assert states(warehouse) == [("withdrawn", "changed"), ("open", None)]
-
-
-def test_the_notice_ends_when_the_file_is_removed(inbox: UPath, warehouse: Engine) -> None:
-    unfinished(inbox, warehouse)
-    (inbox / "a.csv").unlink()
-    assert look_twice(inbox, warehouse) == []
-    assert states(warehouse) == [("withdrawn", "removed")]
 
 
 def test_a_removed_file_is_forgotten(inbox: UPath, warehouse: Engine) -> None:
