@@ -16,6 +16,7 @@ from bms_flows.catalog import FLOWS
 from bms_flows.monitoring import alarms
 from bms_flows.runtime.notice import Links, Notice
 from bms_flows.texts import ALARMS, ERRORS_OF_TASKS
+from tests.support.drops import add_drop, add_plan
 from tests.support.steps import add_step
 
 PARIS = ZoneInfo("Europe/Paris")
@@ -128,20 +129,8 @@ def test_the_last_run_and_what_waits_for_whom_are_listed(
 ) -> None:
     monkeypatch.setenv("BMS_APPROVERS", '{"employees": ["marie", "paul"]}')
     add_step(warehouse, SINCE, dag_run_id="manual__1", state="failed")
-    with warehouse.begin() as connection:
-        connection.execute(
-            text("""
-                insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id, expires_at, entered_at)
-                values ('employee', 'a.csv', 1, '1', 'open', 'r', now(), now())
-            """)
-        )
-        connection.execute(
-            text("""
-                insert into bms.creation_plan (drop_id, id, resource, state, bound, counts, breaches, creates, rows, made_at, asked_at, asked_because)
-                select id, 'p', 'employee', 'made', '{}', '{"create": 3}', '[]', '{}', '[]', now(), :at, '[]' from bms.dropped_file
-            """),
-            {"at": SINCE},
-        )
+    add_drop(warehouse)
+    add_plan(warehouse, counts={"create": 3}, asked_at=SINCE, asked_because=[])
     _, out = shown("status", "--json")
     report = json.loads(out)
     assert report["flows"]["contact_sync"]["last_run"]["state"] == "failed"

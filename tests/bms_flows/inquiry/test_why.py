@@ -23,6 +23,7 @@ from bms_sandbox.serve import Sandbox
 from tests.bms_flows.conftest import Extract
 from tests.bms_flows.invoices.listed import Company, invoice
 from tests.bms_flows.mirror.environment import Mirror
+from tests.support.drops import add_drop, add_invalid_row, add_plan, add_row
 from tests.support.sql import execute
 from tests.support.steps import add_step
 
@@ -189,14 +190,9 @@ def test_an_invoice_that_is_not_there_gets_an_answer(
             """),
             {"n": number},
         )
-        connection.execute(
-            text("""
-                insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, step_run_id,
-                    first_seen_at, last_seen_at)
-                values ('client_invoice', 1, '71', 'missing_money', 'total_due', :raw, 1, now(), now())
-            """),
-            {"raw": f'{{"id_invoice": 71, "reference_number": "{number}"}}'},
-        )
+        raw = f'{{"id_invoice": 71, "reference_number": "{number}"}}'
+        invoices = {"resource": "client_invoice", "id_entity": 1, "field": "total_due"}
+        add_invalid_row(connection, "71", "missing_money", raw, **invoices)
     code, out = why("invoice", f" {number.lower()} ")
     assert code == 3
     assert "quarantined (missing_money in total_due)" in out
@@ -276,24 +272,21 @@ def test_a_record_that_is_not_there_is_an_answer_without_its_address(
 def drop(warehouse: Engine) -> int:
     """A drop whose plan was approved, with a created row, one in review and one that waits."""
     at = datetime(2026, 3, 31, 8, 0, tzinfo=UTC)
-    statements = (
-        """insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id, expires_at, entered_at, started_at)
-        values ('contact', 'a.csv', 1, '1', 'open', 'manual__1', :at, :at, :at)""",
-        """insert into bms.creation_plan (drop_id, id, resource, state, bound, counts, breaches, creates, rows, made_at,
-            asked_at, asked_because, decided_by, decided_at)
-        values (1, 'p', 'contact', 'approved', '{}', '{"create": 3}', '[]', '{}', '[{"line": 9, "action": "rejected",
-            "faults": [{"code": "bad_date", "field": "start_date", "column": "d", "details": {}}]}]', :at, :at, '[]', 'marie', :at)""",
-        """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, max_attempts, empty_lookups,
-            remote_id, reason, evidence, candidates, entered_at, changed_at)
-        values ('contact', 'a', 'd', 1, 2, 'created', 1, 5, 0, '71', null, '[]', '[]', :at, :at),
-            ('contact', 'b', 'd', 1, 3, 'review', 1, 5, 0, null, 'attempts_used', '[]', '["8", "9"]', :at, :at),
-            ('contact', 'c', 'd', 1, 4, 'unknown', 1, 5, 0, null, null, '[]', '[]', :at, :at)""",
-        """insert into bms.creation_event (creation_id, at, what, attempt, who, detail)
-        values (1, :at, 'intended', 1, null, null), (1, :at, 'created', 1, 'paul', '71')""",
-    )
+    fault = {"code": "bad_date", "field": "start_date", "column": "d", "details": {}}
+    rejected = {"line": 9, "action": "rejected", "faults": [fault]}
+    asked = {"asked_at": at, "asked_because": [], "decided_by": "marie", "decided_at": at}
+    review = {"state": "review", "reason": "attempts_used", "candidates": ["8", "9"]}
+    contact: dict[str, Any] = {"resource": "contact"}
     with warehouse.begin() as connection:
-        for statement in statements:
-            connection.execute(text(statement), {"at": at})
+        add_drop(connection, at, **contact, started_at=at)
+        plan = {"state": "approved", "counts": {"create": 3}, "rows": [rejected]}
+        add_plan(connection, at, **contact, **plan, **asked)
+        add_row(connection, "a", at, **contact, remote_id="71")
+        add_row(connection, "b", at, **contact, line=3, **review)
+        add_row(connection, "c", at, **contact, line=4, state="unknown")
+        events = """insert into bms.creation_event (creation_id, at, what, attempt, who, detail)
+            values (1, :at, 'intended', 1, null, null), (1, :at, 'created', 1, 'paul', '71')"""
+        connection.execute(text(events), {"at": at})
     return 1
 
 

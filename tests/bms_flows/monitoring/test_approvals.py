@@ -6,13 +6,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from bms_flows.monitoring import alarms, approvals, drop_alarms
 from bms_flows.onboarding.planning.approval import Plans
+from bms_flows.onboarding.planning.plan import Action
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.notice import Send
 from tests.bms_flows.monitoring.conftest import Channel
+from tests.support.drops import add_drop, add_plan
 from tests.support.sql import execute
 
 SETTINGS = OnboardingSettings(airflow_url="https://airflow.example.com")
@@ -25,20 +27,10 @@ RUN_PAGE = "https://airflow.example.com/dags/employee_onboarding/runs/employee-d
 def asked_at(warehouse: Engine) -> datetime:
     """A plan that waits for its approver; the time of the request."""
     now = datetime.now(UTC)
-    with warehouse.begin() as connection:
-        connection.execute(
-            text("""insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id,
-                expires_at, entered_at) values ('employee', 'Dupré.csv', 9, '1', 'open',
-                'employee-drop-1', now(), now())""")
-        )
-        connection.execute(
-            text("""insert into bms.creation_plan (drop_id, id, resource, state, bound, counts,
-                breaches, creates, rows, made_at, asked_at, asked_because) values (1, :id, 'employee',
-                'made', '{}', '{"create": 12, "resume": 0, "already_there": 0, "manual_change": 0,
-                "rejected": 0, "review": 2}', '[]', '{}', '[]', :now, :now,
-                '[{"code": "rows_of_day", "found": "12", "limit": "10"}]')"""),
-            {"id": PLAN, "now": now},
-        )
+    because = [{"code": "rows_of_day", "found": "12", "limit": "10"}]
+    counts = dict.fromkeys(map(str, Action), 0) | {"create": 12, "review": 2}
+    add_drop(warehouse, path="Dupré.csv", dag_run_id="employee-drop-1")
+    add_plan(warehouse, now, id=PLAN, counts=counts, asked_at=now, asked_because=because)
     return now
 
 

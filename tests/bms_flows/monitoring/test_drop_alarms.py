@@ -1,10 +1,9 @@
 """Alarms of dropped files."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, insert, update
+from sqlalchemy import Connection, Engine, update
 
 from bms_flows.monitoring import alarms, drop_alarms, failed_tasks
 from bms_flows.monitoring.failed_tasks import FailedTask
@@ -15,6 +14,7 @@ from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings
 from bms_warehouse.database import clock
 from bms_warehouse.tables import creation, dropped_file
+from tests.support.drops import add_row
 
 FLOW = "employee_onboarding"
 
@@ -35,14 +35,6 @@ def end(connection: Connection, held: Drop, state: str) -> None:
     connection.execute(update(dropped_file).where(dropped_file.c.id == held.id).values(ended))
 
 
-def row(connection: Connection, held: Drop, state: str) -> None:
-    given: dict[str, Any] = {"resource": "employee", "key": "k", "digest": "d", "line": 1}
-    times = dict.fromkeys(("entered_at", "changed_at"), clock(connection))
-    none = {"attempt": 0, "empty_lookups": 0, "evidence": [], "candidates": []}
-    values = {**given, **times, **none, "drop_id": held.id, "state": state, "max_attempts": 5}
-    connection.execute(insert(creation).values(values))
-
-
 def over(connection: Connection) -> set[str]:
     return drop_alarms.over(connection, alarms.open_alarms(connection))
 
@@ -61,7 +53,7 @@ def test_each_failed_file_has_an_alarm_that_ends_with_its_drop(warehouse: Engine
 def test_the_alarm_of_a_drop_with_open_rows_is_not_over(warehouse: Engine, state: str) -> None:
     held = dropped(warehouse, "a.csv")
     with warehouse.begin() as connection:
-        row(connection, held, state)
+        add_row(connection, "k", drop_id=held.id, state=state)
         end(connection, held, "not_applied")
         about = give_up(connection, held.dag_run_id)
         assert about != FLOW
@@ -100,7 +92,7 @@ def test_a_drop_on_which_no_run_works_has_an_alarm(
     held, links = dropped(warehouse, "a.csv"), Links.of(FlowSettings())
     ended, reported = dropped(warehouse, "b.csv"), dropped(warehouse, "c.csv")
     with warehouse.begin() as connection:
-        row(connection, held, "ready")
+        add_row(connection, "k", drop_id=held.id, state="ready")
         end(connection, ended, "applied")
         now = clock(connection)
         known = {give_up(connection, reported.dag_run_id)}

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -25,11 +26,13 @@ from bms_warehouse.errors import WarehouseError
 from bms_warehouse.locks import Busy, LeaseLost
 from stack.processes import until
 from tests.bms_flows.mirror.environment import Mirror
+from tests.support.drops import add_drop, add_invalid_row, add_plan, add_row
 from tests.support.patience import LONG_S
 from tests.support.sql import execute, fetch, scalar, scalars
 
 CANARY = "canari-zoe"
-ENTERED = "20260401T000000"
+DROPPED = datetime(2026, 4, 1, tzinfo=UTC)
+ENTERED = f"{DROPPED:%Y%m%dT%H%M%S}"
 MAIL = f"{CANARY}@canari.example"
 
 
@@ -60,23 +63,19 @@ def contact(sandbox: Sandbox, warehouse: Engine, tmp_path: Path, mirror: Mirror)
     mirror.run()
     sandbox.edit("contacts", one, city=CANARY)
     mirror.run()
+    for name in ("a", "b"):
+        add_drop(warehouse, DROPPED, resource="contact", path=f"{name}.csv", dag_run_id=name)
+    add_row(warehouse, "k", resource="contact", remote_id=str(one))
     statements = (
-        """insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id, expires_at, entered_at)
-        values ('contact', 'a.csv', 1, '1', 'open', 'r1', now(), '2026-04-01'),
-        ('contact', 'b.csv', 1, '1', 'open', 'r2', now(), '2026-04-01')""",
-        """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, max_attempts, empty_lookups,
-        remote_id, evidence, candidates, entered_at, changed_at)
-        values ('contact', 'k', 'd', 1, 2, 'created', 1, 5, 0, :id, '[]', '[]', now(), now())""",
         "insert into bms.creation_body values (1, :mail)",
         """insert into bms.contact_agreement values (cast(:id as int), 'email', to_jsonb(cast(:mail as text)), now())""",
         """insert into bms.contact_difference values (cast(:id as int), 'email', null,
         to_jsonb(cast(:mail as text)), null, 1, now(), null)""",
-        """insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, step_run_id, first_seen_at,
-            last_seen_at) values ('contact', 0, :id || ' detail', 'bad_text', null, :mail, 1, now(), now()),
-        ('contact', 0, 'sha256:1', 'bad_type', null, '{"id": ' || :id || ', "email": "' || :mail || '"}', 1, now(), now())""",
     )
     for statement in statements:
         execute(warehouse, statement, id=str(one), mail=MAIL)
+    add_invalid_row(warehouse, f"{one} detail", "bad_text", MAIL)
+    add_invalid_row(warehouse, "sha256:1", "bad_type", f'{{"id": {one}, "email": "{MAIL}"}}')
     (tmp_path / "inbox" / "contacts").mkdir(parents=True)
     for drop, content in ((1, MAIL), (2, "another person")):
         (tmp_path / "inbox" / "contacts" / f".taken-{drop}-ab-{' ab'[drop]}.csv").write_text(
@@ -114,22 +113,17 @@ def test_a_contact_is_erased_everywhere_without_affecting_others(
 def test_repeated_and_undecided_drops_are_erased_too(
     warehouse: Engine, tmp_path: Path, contact: str
 ) -> None:
-    statements = (
-        """insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id, expires_at, entered_at, sha256)
-        select 'contact', name, 1, '1', 'open', name, now(), '2026-04-01', sha256
-        from (values ('again.csv', 's'), ('doubtful.csv', 't'), ('refused.csv', 'u')) new (name, sha256)""",
-        "update bms.dropped_file set sha256 = 's' where id = 1",
-        """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, max_attempts, empty_lookups,
-        evidence, candidates, entered_at, changed_at)
-        values ('contact', 'l', 'd', 4, 2, 'review', 0, 5, 0, '[]', jsonb_build_array('7', cast(:id as text)), now(), now()),
-        ('contact', 'm', 'd', 2, 2, 'review', 0, 5, 0, '[]', jsonb_build_array('7'), now(), now())""",
-        "insert into bms.creation_body values (2, :mail), (3, 'another person')",
-        """insert into bms.creation_plan (drop_id, id, resource, state, bound, counts, breaches, creates, rows, made_at)
-        values (5, 'p', 'contact', 'refused', '{}', '{}', '[]', '{}',
-        jsonb_build_array(jsonb_build_object('key', 'n', 'candidates', jsonb_build_array('7', cast(:id as text)))), now())""",
-    )
-    for statement in statements:
-        execute(warehouse, statement, id=contact, mail=MAIL)
+    for name, sha256 in (("again", "s"), ("doubtful", "t"), ("refused", "u")):
+        given = {"path": f"{name}.csv", "dag_run_id": name, "sha256": sha256}
+        add_drop(warehouse, DROPPED, resource="contact", **given)
+    execute(warehouse, "update bms.dropped_file set sha256 = 's' where id = 1")
+    review: dict[str, Any] = {"resource": "contact", "state": "review", "attempt": 0}
+    add_row(warehouse, "l", **review, drop_id=4, candidates=["7", contact])
+    add_row(warehouse, "m", **review, drop_id=2, candidates=["7"])
+    bodies = "insert into bms.creation_body values (2, :mail), (3, 'another person')"
+    execute(warehouse, bodies, mail=MAIL)
+    rows = [{"key": "n", "candidates": ["7", contact]}]
+    add_plan(warehouse, drop_id=5, resource="contact", state="refused", rows=rows)
     for drop in (3, 4, 5):
         folder = tmp_path / "archive" / "contacts" / f"{drop:06d}-{ENTERED}"
         folder.mkdir(parents=True)
@@ -161,19 +155,9 @@ def test_an_employee_is_found_in_either_case_of_the_guid(
     if stored == "upper":
         sandbox.edit("employees", one, guid_employee=one.upper())
     mirror.run("employee", id_entity=1, asked=RunOptions())
-    with warehouse.begin() as connection:
-        connection.execute(
-            text("""insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id,
-                expires_at, entered_at)
-                values ('employee', 'a.csv', 1, '1', 'open', 'r1', now(), '2026-04-01')""")
-        )
-        connection.execute(
-            text("""insert into bms.creation_plan (drop_id, id, resource, state, bound, counts,
-                breaches, creates, rows, made_at) values (1, 'p', 'employee', 'refused', '{}', '{}',
-                '[]', '{}', jsonb_build_array(jsonb_build_object(
-                    'key', 'n', 'candidates', jsonb_build_array(cast(:id as text)))), now())"""),
-            {"id": one.upper() if stored == "upper" else one},
-        )
+    add_drop(warehouse, DROPPED)
+    shown = one.upper() if stored == "upper" else one
+    add_plan(warehouse, state="refused", rows=[{"key": "n", "candidates": [shown]}])
     folder = tmp_path / "archive" / "employees" / f"000001-{ENTERED}"
     folder.mkdir(parents=True)
     (folder / "a.csv").write_text(CANARY)
@@ -260,12 +244,8 @@ def test_a_quarantined_row_with_an_unrelated_nested_id_stays(
     warehouse: Engine, tmp_path: Path
 ) -> None:
     """Skills of a consultant have ids too."""
-    execute(
-        warehouse,
-        """insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, step_run_id, first_seen_at,
-        last_seen_at) values ('consultant', 0, '9', 'bad_text', null,
-            '{"id": 9, "skills": [{"id": 12}]}', 1, now(), now())""",
-    )
+    raw = '{"id": 9, "skills": [{"id": 12}]}'
+    add_invalid_row(warehouse, "9", "bad_text", raw, resource="consultant")
     found = erase(warehouse, UPath(tmp_path), MIRRORED["consultant"], "12")
     assert not any(found.rows.values())
 

@@ -1,6 +1,7 @@
 """Fixtures: the board mounted as in Airflow, with Airflow's metadata, users and tokens."""
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Engine
 
 from bms_provider.board.flows import FLOWS
+from tests.support.drops import add_drop
+from tests.support.steps import add_step
 
 Visit = Callable[..., TestClient]
 
@@ -85,22 +88,15 @@ def visit(
 @pytest.fixture
 def report(data_root: Path, warehouse: Engine) -> int:
     """Store a concluded drop and a load of invoices, with their reports; return the drop's number."""
-    from sqlalchemy import text
-
-    with warehouse.begin() as connection:
-        number = connection.scalar(
-            text("""insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id,
-                expires_at, report, entered_at, finished_at) values ('employee', 'Canari.csv', 9, '1',
-                'applied', 'manual__1', now(), 'reports/employees/000001', now(), now()) returning id""")
-        )
-        connection.execute(
-            text("""insert into bms.step_run (flow, dag_run_id, step, id_entity, state, rows_read, inserted,
-                requests, details, started_at, finished_at) values
-                ('invoice_extraction', 'manual__1', 'extract', 1, 'complete', 2, 2, 3,
-                    '{"raw": "raw/client_invoice/2026-01-02/step-1"}', now(), now()),
-                ('employee_onboarding', 'manual__1', 'conclude', null, 'complete', 1, 1, 0,
-                    '{"drop": 1, "report": "reports/employees/000001", "created": 1}', now(), now())""")
-        )
+    ended = {"state": "applied", "finished_at": datetime.now(UTC)}
+    add_drop(warehouse, path="Canari.csv", report="reports/employees/000001", **ended)
+    counts = {"rows_read": 2, "inserted": 2, "requests": 3, "id_entity": 1}
+    raw = {"raw": "raw/client_invoice/2026-01-02/step-1"}
+    load = {"flow": "invoice_extraction", "step": "extract", "details": raw}
+    add_step(warehouse, dag_run_id="manual__1", **load, **counts)
+    told = {"drop": 1, "report": "reports/employees/000001", "created": 1}
+    concluded = {"flow": "employee_onboarding", "step": "conclude", "details": told}
+    add_step(warehouse, dag_run_id="manual__1", **concluded, rows_read=1, inserted=1)
     for folder, name in (
         ("client_invoice/2026-01-02/step-1", "totals.csv"),
         ("employees/000001", "rejected.csv"),
@@ -109,5 +105,4 @@ def report(data_root: Path, warehouse: Engine) -> int:
         file.parent.mkdir(parents=True)
         file.write_text(f"{name} of {folder}")
     (data_root / "secret.csv").write_text("no report")
-    assert number == 1
-    return number
+    return 1

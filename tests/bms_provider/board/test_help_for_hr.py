@@ -1,11 +1,13 @@
 """What an HR user or approver reads on the board when a page or a file can't be had."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from sqlalchemy import Engine, text
 
 from tests.bms_provider.board.conftest import Visit
+from tests.support.drops import add_plan
 
 pytestmark = pytest.mark.usefixtures("report")
 
@@ -49,15 +51,12 @@ def page_of(visit: Visit, report: int, warehouse: Engine) -> Callable[[str, str]
             "update bms.dropped_file set state = :state",
             """update bms.step_run set details = details || '{"rejected": 1, "file_faults":
             [{"code": "merged_cells", "details": {"cells": "A1:C1"}}, {"code": "of_later", "details": {}}]}'""",
-            """insert into bms.creation_plan (drop_id, id, resource, state, bound, counts, breaches,
-            creates, rows, made_at, decided_by, decided_at) values (1, :id, 'employee', 'applied', '{}',
-            '{"rejected": 1}', '[]', '{}', '[]', now(), :who, now())""",
         )
         with warehouse.begin() as connection:
             for change in changes:
-                connection.execute(
-                    text(change), {"state": state, "id": "ab" * 32, "who": decided_by}
-                )
+                connection.execute(text(change), {"state": state})
+            decided = {"decided_by": decided_by, "decided_at": datetime.now(UTC)}
+            add_plan(connection, id="ab" * 32, state="applied", counts={"rejected": 1}, **decided)
         return visit("recruiter").get(f"/bms/drops/{report}").text
 
     return shown

@@ -19,6 +19,7 @@ from tests import services
 from tests.bms_provider.board.conftest import Visit
 from tests.bms_provider.board.history import give_up
 from tests.bms_provider.board.test_inbox import START, csv
+from tests.support.drops import add_row
 from tests.support.sql import execute, scalar
 from tests.support.steps import add_step
 
@@ -265,15 +266,10 @@ def test_the_undo_sheet_of_a_mistake_is_ticked_off_by_the_mirror(
     opened: Callable[..., Page], warehouse: Engine, scheme: Literal["light", "dark"], width: int
 ) -> None:
     page, label = opened(scheme, width), f"{scheme}-{width}"
-    execute(
-        warehouse,
-        """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt,
-                max_attempts, empty_lookups, evidence, candidates, remote_id, remote_number, manager_key,
-                entered_at, changed_at) values
-                ('employee', 'a', 'd', 1, 2, 'created', 1, 5, 0, '[]', '[]', '0a', 4711, null, now(), now()),
-                ('employee', 'b', 'd', 1, 3, 'created', 1, 5, 0, '[]', '[]', '0b', 4712, 'a', now(), now()),
-                ('employee', 'c', 'd', 1, 4, 'adopted', 1, 5, 0, '[]', '[]', '0c', 4713, 'a', now(), now())""",
-    )
+    for line, key, manager in ((2, "a", None), (3, "b", "a"), (4, "c", "a")):
+        record = {"remote_id": f"0{key}", "remote_number": 4709 + line, "manager_key": manager}
+        state = "adopted" if key == "c" else "created"
+        add_row(warehouse, key, line=line, state=state, **record)
     page.goto(f"{BOARD}/bms/drops/1")
     page.get_by_role("button", name="Ouvrir la fiche d'annulation").click()
     rows = page.get_by_role("group", name="Dépôt fait par erreur").get_by_role("rowheader")

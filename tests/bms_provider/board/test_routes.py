@@ -4,6 +4,7 @@ import hashlib
 import re
 import socket
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms_flows import texts
+from bms_flows.onboarding.planning.plan import Action
 from bms_flows.runtime.notice import Links
 from bms_flows.runtime.settings import FlowSettings
 from bms_provider.board import files
@@ -22,7 +24,9 @@ from bms_provider.board.warehouse import reading
 from bms_warehouse.errors import WarehouseError
 from tests.bms_provider.board.conftest import Visit
 from tests.bms_provider.conftest import Connect
+from tests.support.drops import add_drop, add_invalid_row, add_plan, add_row
 from tests.support.sql import execute, scalar
+from tests.support.steps import add_step
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -31,20 +35,20 @@ MARKUP = "<img src=x onerror=alert(1)>"
 def poisoned(warehouse: Engine) -> None:
     """Store markup in every text column that holds external data."""
     with warehouse.begin() as connection:
+        of_run: dict[str, Any] = {"dag_run_id": MARKUP, "reason": MARKUP, "details": {"drop": 1}}
+        step = {"flow": "employee_onboarding", "step": "conclude", "state": "failed"}
+        add_step(connection, **step, **of_run)
+        ended = {"state": "applied", "report": MARKUP, "finished_at": datetime.now(UTC)}
+        add_drop(connection, path=MARKUP, dag_run_id=MARKUP, **ended)
+        decided = {"decided_by": MARKUP, "decided_at": datetime.now(UTC)}
+        limits = [dict.fromkeys(("code", "found", "limit"), MARKUP)]
+        plan = {"state": "approved", "counts": {"create": 1}, "breaches": limits}
+        add_plan(connection, id=MARKUP, **plan, **decided)
+        found = {"reason": MARKUP, "evidence": [MARKUP], "candidates": [MARKUP]}
+        add_row(connection, "k", state="review", **found)
+        invoices = {"resource": "client_invoice", "id_entity": 1, "field": MARKUP}
+        add_invalid_row(connection, MARKUP, MARKUP, MARKUP, **invoices)
         for statement in (
-            """insert into bms.step_run (flow, dag_run_id, step, state, reason, details, started_at, finished_at)
-            values ('employee_onboarding', :m, 'conclude', 'failed', :m, '{"drop": 1}', now(), now())""",
-            """insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id, expires_at,
-            report, entered_at, finished_at)
-            values ('employee', :m, 9, '1', 'applied', :m, now(), :m, now(), now())""",
-            """insert into bms.creation_plan values (1, :m, 'employee', 'approved', '{}', '{"create": 1}',
-            jsonb_build_array(jsonb_build_object('code', cast(:m as text), 'found', cast(:m as text),
-            'limit', cast(:m as text))), '{}', '[]', now(), :m, now())""",
-            """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, max_attempts, empty_lookups,
-            reason, evidence, candidates, entered_at, changed_at) values ('employee', 'k', 'd', 1, 2, 'review',
-            1, 5, 0, :m, jsonb_build_array(cast(:m as text)), jsonb_build_array(cast(:m as text)), now(), now())""",
-            """insert into bms.quarantine (resource, id_entity, row_key, code, field, raw, step_run_id, first_seen_at,
-            last_seen_at) values ('client_invoice', 1, :m, :m, :m, :m, 1, now(), now())""",
             """insert into bms.client_invoice_missing_number values (1, :m, :m, current_date, now(), 1, :m, :m)""",
             """insert into bms.alarm (subject, code, detail, since, raised_at)
             values (:m, :m, :m, now(), now())""",
@@ -110,16 +114,12 @@ def plan(report: int, warehouse: Engine, data_root: Path) -> str:
     content = (header + rows).encode("utf-8-sig")
     file = data_root / "reports" / "employees" / "000001" / "plan-abababababab.csv"
     file.write_bytes(content)
-    with warehouse.begin() as connection:
-        connection.execute(text("""update bms.dropped_file set state = 'open'"""))
-        connection.execute(
-            text("""insert into bms.creation_plan (drop_id, id, resource, state, bound, counts, breaches,
-                creates, rows, made_at, asked_at, asked_because, file_digest) values (1, :id, 'employee', 'made', '{}',
-                '{"create": 2, "resume": 0, "already_there": 0, "manual_change": 0, "rejected": 1,
-                "review": 0}', '[]', '{}', '[]', now(), now(),
-                '[{"code": "rows_of_day", "found": "2", "limit": "1"}]', :digest)"""),
-            {"id": "ab" * 32, "digest": hashlib.sha256(content).hexdigest()},
-        )
+    execute(warehouse, "update bms.dropped_file set state = 'open'")
+    counts = dict.fromkeys(map(str, Action), 0) | {"create": 2, "rejected": 1}
+    asked = {"id": "ab" * 32, "counts": counts, "asked_at": datetime.now(UTC)}
+    because = [{"code": "rows_of_day", "found": "2", "limit": "1"}]
+    digest = hashlib.sha256(content).hexdigest()
+    add_plan(warehouse, **asked, asked_because=because, file_digest=digest)
     return f"/bms/drops/{report}/plans/abababababab"
 
 
@@ -262,11 +262,9 @@ def test_the_page_of_a_drop_is_in_the_language_of_its_inbox(
             "update bms.dropped_file set state = 'not_applied'",
             """update bms.step_run set details = details || '{"rejected": 1}'""",
             "update bms.creation_plan set state = 'refused', decided_by = 'marc', decided_at = now()",
-            """insert into bms.creation (resource, key, digest, drop_id, line, state, attempt, max_attempts,
-            empty_lookups, reason, evidence, candidates, entered_at, changed_at) values ('employee', 'k', 'd', 1,
-            2, 'review', 1, 5, 0, 'same_person_other_key', '[]', '[]', now(), now())""",
         ):
             connection.execute(text(statement))
+        add_row(connection, "k", state="review", reason="same_person_other_key")
     page = visit("recruiter").get(plan.partition("/plans/")[0]).text
     assert [each for each in texts if each not in page] == []
     assert f'<html lang="{language.lower()}">' in page

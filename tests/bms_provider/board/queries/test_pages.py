@@ -1,12 +1,15 @@
 """Pages of a run and a drop: their steps and links."""
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from sqlalchemy import Engine, text
 
 from bms_provider.board.queries.pages import MAX_STEPS
 from tests.bms_provider.board.conftest import Visit
+from tests.support.drops import add_drop
+from tests.support.sql import scalar
 
 RUN = "/flows/employee_onboarding/runs/manual__1"
 
@@ -25,16 +28,10 @@ def enter(warehouse: Engine, step: str, entity: int | None = None, many: int = 1
 
 def drop(warehouse: Engine, state: str, run: str, *, started: bool = False) -> int:
     """Record a drop."""
-    with warehouse.begin() as connection:
-        return int(
-            connection.scalar(
-                text("""insert into bms.dropped_file (resource, path, size, stamp, state, dag_run_id,
-                    expires_at, entered_at, started_at, finished_at)
-                    values ('employee', :run, 9, '1', :state, :run, now(), now(),
-                    case when :started then now() end, now()) returning id"""),
-                {"state": state, "run": run, "started": started},
-            )
-        )
+    now = datetime.now(UTC)
+    times = {"started_at": now if started else None, "finished_at": now}
+    add_drop(warehouse, now, path=run, dag_run_id=run, state=state, **times)
+    return int(scalar(warehouse, "select max(id) from bms.dropped_file"))
 
 
 @pytest.mark.parametrize(
