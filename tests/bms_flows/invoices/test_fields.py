@@ -6,17 +6,13 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Engine
-from upath import UPath
 
-from bms_flows.invoices.acceptance import accept_unit
 from bms_flows.invoices.planning import held_loads
 from bms_flows.runtime.checks import LoadHeld
-from bms_flows.runtime.context import FlowContext
-from bms_flows.runtime.settings import FlowSettings
-from bms_flows.runtime.step_log import Step
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.conftest import Extract
 from tests.bms_flows.invoices.listed import table_hash
+from tests.bms_flows.invoices.test_acceptance import accepted
 from tests.support.sql import scalar
 
 MARCH = ("2026-03-01", "2026-03-31")
@@ -25,13 +21,6 @@ OTHER_TYPES = "canceled=bit,sent=number,id_client=text,id_account_manager=text"
 
 def details(warehouse: Engine) -> dict[str, Any]:
     return dict(scalar(warehouse, "select details from bms.step_run order by id desc limit 1"))
-
-
-def accept(warehouse: Engine, data_root: Path) -> None:
-    flow = FlowContext(warehouse, UPath(data_root), FlowSettings())
-    for unit in held_loads(warehouse, [1]):
-        step = Step("invoice_extraction", "later", "extract", 1, unit.span.start, unit.span.end)
-        assert accept_unit(flow, unit, step)
 
 
 def test_other_types_with_one_reading_change_nothing_and_are_counted(
@@ -111,7 +100,8 @@ def test_a_field_that_was_accepted_without_values_is_not_held_again(
     sandbox.set_dialect(shown_forms=forms)
     with pytest.raises(LoadHeld, match=f"{field}: (lost|of another type) in"):
         extract("2026-03-16", "2026-03-25")
-    accept(warehouse, tmp_path)
+    for unit in held_loads(warehouse, [1]):
+        assert accepted(warehouse, tmp_path, unit)
     assert extract("2026-03-16", "2026-03-25")["changed"] == 0
     assert extract("2026-03-26", "2026-03-27")["inserted"] > 0
     assert extract("2026-03-01", "2026-03-15")["changed"] > 0

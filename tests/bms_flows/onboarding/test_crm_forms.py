@@ -2,7 +2,6 @@
 
 import pytest
 
-from bms_flows.onboarding.resources.normal_forms import region_of
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.onboarding.conftest import Drop
 from tests.bms_flows.onboarding.test_crm import codes, ended, made, run
@@ -121,21 +120,3 @@ def test_a_consultant_in_another_form_goes_to_review(sandbox: Sandbox, drop: Dro
     head = "last_name;first_name;birth_year"
     outcomes = run(drop(f"{head}\nDhondt;An;1985\n".encode(), "consultant"))
     assert codes(outcomes) == ["same_name_and_birth_year"]
-
-
-@pytest.mark.parametrize(
-    ("country", "region"),
-    [
-        ("België", "BE"),
-        ("LUXEMBOURG", "LU"),
-        ("UK", "GB"),
-        ("Royaume-Uni", "GB"),
-        ("Pays-Bas", "NL"),
-        ("F", "FR"),
-        ("be", "BE"),
-        ("Atlantide", "FR"),
-        ("", "FR"),
-    ],
-)
-def test_a_country_is_known_by_its_code_or_name(country: str, region: str) -> None:
-    assert region_of({"country": country}, "FR") == region

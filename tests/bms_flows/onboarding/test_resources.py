@@ -45,17 +45,6 @@ def test_every_column_has_a_french_header_and_the_interface_s(name: str) -> None
             assert resource.by_header[normalize_header(header)] is field, header
 
 
-@pytest.mark.parametrize("name", REMOTES)
-def test_no_header_maps_to_two_columns(name: str) -> None:
-    resource = REMOTES[name].resource
-    headers = [
-        (normalize_header(header), field.name)
-        for field in resource.fields
-        for header in (field.name, *field.aliases)
-    ]
-    assert len({header for header, _ in headers}) == len(set(headers))
-
-
 SHORT = {
     "employee": "Matricule;Entité;Nom;Prénom;Date d'entrée;Mobile;Téléphone",
     "contact": "Nom;Prénom;E-mail;Mobile;Société;Fonction",

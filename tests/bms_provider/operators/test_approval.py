@@ -118,15 +118,6 @@ def test_an_answer_belongs_to_the_plan_that_the_request_showed(
     assert {"id": None, **answer} == expected
 
 
-def test_a_request_without_an_answer_in_time_is_a_rejection(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    found = Asked(monkeypatch).operator.execute_complete(
-        {}, {"error": "The response timeout has passed.", "error_type": "timeout"}
-    )
-    assert found == {"plan": "ab", "approved": False, "who": NO_ANSWER}
-
-
 def test_any_other_error_of_the_request_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(HITLTriggerEventError):
         Asked(monkeypatch).operator.execute_complete({}, {"error": "x", "error_type": "unknown"})

@@ -306,16 +306,6 @@ def test_headers_match_without_case_accents_and_spaces_and_by_api_name() -> None
     ]  # fmt: skip
 
 
-def test_no_header_maps_to_two_fields() -> None:
-    headers = [
-        (header, field) for field in EMPLOYEE.fields for header in (field.name, *field.aliases)
-    ]
-    mistaken = [
-        header for header, field in headers if sheet(f"{header}\n").form.columns != (field.name,)
-    ]
-    assert mistaken == []
-
-
 def test_every_field_of_the_creation_body_can_be_given() -> None:
     paths = {field.path for field in EMPLOYEE.fields if field.path}
     assert {str(path[0]) for path in paths} == set(BODY.split())

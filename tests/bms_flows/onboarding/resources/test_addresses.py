@@ -125,7 +125,14 @@ def test_an_extension_is_part_of_a_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("country", "region"), [("BE", "BE"), ("be", "BE"), ("Belgique", "BE"), (None, "FR")]
+    ("country", "region"),
+    [
+        *((name, "BE") for name in ("BE", "be", "Belgique", "België")),
+        ("LUXEMBOURG", "LU"),
+        *((name, "GB") for name in ("UK", "Royaume-Uni")),
+        ("Pays-Bas", "NL"),
+        *((name, "FR") for name in ("F", "Atlantide", "", None)),
+    ],
 )
 def test_the_country_of_a_row_goes_before_the_company_s(country: str | None, region: str) -> None:
     assert region_of({"country": country}, "FR") == region

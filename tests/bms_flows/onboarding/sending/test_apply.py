@@ -65,13 +65,6 @@ async def test_a_second_row_shows_that_the_lists_are_up_to_date_if_the_first_one
     assert not service.doubles()
 
 
-async def test_a_refusal_is_final_and_names_its_status() -> None:
-    ledger, service = MemoryLedger(), SimulatedService(lambda: "refused")
-    row = ledger.add(person(1))
-    assert await applied(ledger, service, row) == {State.REJECTED: 1}
-    assert ledger.rows[row].reason == "refused_422"
-
-
 async def confirmed_one(ledger: MemoryLedger, service: SimulatedService) -> asyncio.Task[None]:
     """Create a row, which shows the offset of `created_on`, and let other users work from then on."""
     fates, service.fates = service.fates, lambda: "good"

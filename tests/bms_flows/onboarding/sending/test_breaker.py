@@ -27,13 +27,6 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def test_a_refusal_stops_rows_that_have_a_permit() -> None:
-    circuit = breaker()
-    first, second = await circuit.permit(), await circuit.permit()
-    circuit.refused(first, None, throttled=False)
-    assert not circuit.allows(second)
-
-
 async def test_one_row_probes_after_retry_after_and_the_rest_follow_its_success() -> None:
     circuit = breaker()
     circuit.refused(await circuit.permit(), 40, throttled=False)
