@@ -87,7 +87,8 @@ def explain_refusal(root: UPath) -> Iterator[None]:
             ) from None
         raise DataRootRefused(
             f"BMS_DATA_ROOT is {root}: this process may not read or write there"
-            f"{f', in {folder}' if folder else ''}; grant its user access, or set another root"
+            f"{f', in {folder}' if folder else ''} ({error.strerror or 'refused'});"
+            " grant its user access, or set another root"
         ) from None
 
 

@@ -90,9 +90,9 @@ def test_a_refusal_below_the_data_root_names_the_setting_and_no_file(
     tmp_path: Path, number: int, file: str
 ) -> None:
     with pytest.raises(DataRootRefused) as error, explain_refusal(UPath(tmp_path)):
-        raise OSError(number, "refused", str(tmp_path / file))
+        raise OSError(number, os.strerror(number), str(tmp_path / file))
     assert f"BMS_DATA_ROOT is {tmp_path}: this process may not" in str(error.value)
-    assert "in inbox/employees; grant" in str(error.value)
+    assert f"in inbox/employees ({os.strerror(number)}); grant" in str(error.value)
 
 
 def test_a_file_in_use_is_retriable_and_not_named(tmp_path: Path) -> None:
