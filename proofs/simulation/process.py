@@ -105,10 +105,10 @@ class Process:
         await self._step()
         return await self._service.read_all(scopes, at)
 
-    async def refresh(self, snapshot: ServiceLists, at: datetime) -> ServiceLists:
+    async def refresh(self, *given: Any) -> ServiceLists:
         """Return what the service lists now."""
         await self._step()
-        return await self._service.refresh(snapshot, at)
+        return await self._service.refresh(*given)
 
     async def create(
         self, body: Mapping[str, Any], before_send: BeforeSend, on_id: OnId

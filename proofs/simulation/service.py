@@ -101,7 +101,7 @@ class SimulatedService:
         """Return the list of the entity."""
         return str(values["id_entity"])
 
-    async def refresh(self, snapshot: ServiceLists, at: datetime) -> ServiceLists:
+    async def refresh(self, snapshot: ServiceLists, _: Iterable[Any], at: datetime) -> ServiceLists:
         """Return what the lists of a snapshot show by now."""
         await asyncio.sleep(min(self.latency, 0.5))
         found = self.snapshot([int(name) for name in snapshot.lists], at)

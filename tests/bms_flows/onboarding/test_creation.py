@@ -289,9 +289,9 @@ class StandsStill:
         """Wait, then read the lists."""
         return await self._once_released(self._remote.read_all(scopes, at))
 
-    async def refresh(self, snapshot: ServiceLists, at: datetime) -> ServiceLists:
+    async def refresh(self, *given: Any) -> ServiceLists:
         """Wait, then read what is new."""
-        return await self._once_released(self._remote.refresh(snapshot, at))
+        return await self._once_released(self._remote.refresh(*given))
 
 
 async def test_a_delayed_planning_step_withdraws_no_approval(opened: Open) -> None:

@@ -109,8 +109,14 @@ class Remote(Protocol):
     def list_of(self, values: Mapping[str, Any]) -> str:
         """Return the name of the list that shows a new record with these values."""
 
-    async def refresh(self, snapshot: ServiceLists, at: datetime) -> ServiceLists:
-        """Return a snapshot with the records that are new in its lists."""
+    async def refresh(
+        self, snapshot: ServiceLists, scopes: Iterable[Any], at: datetime
+    ) -> ServiceLists:
+        """Return a snapshot with the records that are new in its lists.
+
+        The list of an entity that is neither of the connection nor of `scopes` may be refused: it stays as
+        it was.
+        """
 
     async def create(
         self, body: Mapping[str, Any], before_send: "BeforeSend", on_id: OnId

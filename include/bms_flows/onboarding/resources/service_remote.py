@@ -11,7 +11,7 @@ import msgspec
 
 from bms.dates import parse_date
 from bms.endpoints import BY_NAME
-from bms.errors import BmsError, NotFound
+from bms.errors import BmsError, Forbidden, NotFound
 from bms.records import Record, described
 from bms.responses import Page
 from bms_flows.onboarding.resources.description import Resource
@@ -138,16 +138,18 @@ class ServiceRemote:
     def _label(self, name: str) -> str:
         return name if self._paged else f"{self.resource.inbox} of entity {name}"
 
-    async def refresh(self, snapshot: ServiceLists, at: datetime) -> ServiceLists:
+    async def refresh(
+        self, snapshot: ServiceLists, scopes: Iterable[Any], at: datetime
+    ) -> ServiceLists:
         """Read the new records of each list; read the whole list if they can't be determined.
 
-        An entity that joined the connection since the snapshot is read, too.
+        An entity that joined the connection since the snapshot is read, too. One that left may be refused.
         """
-        scopes = [None] if self.identity.scope is None else {*snapshot.lists, *self._entities}
-        read = {
-            name: await self._new(name, params, snapshot.lists.get(name))
-            for name, params in self._lists(scopes).items()
-        }
+        read, needed = dict[str, ListRead](), self._lists(self._entities.union(scopes))
+        known = {*snapshot.lists, *self._entities} if self.identity.scope else [None]
+        for name, params in self._lists(known).items():
+            with suppress(*() if name in needed else (NotFound, Forbidden)):
+                read[name] = await self._new(name, params, snapshot.lists.get(name))
         return _merged(snapshot, at, read)
 
     async def _whole(self, name: str, params: Mapping[str, Any], least: int = 2) -> ListRead:

@@ -53,7 +53,8 @@ class DropLists:
         stored = await self._latest()
         if stored is None:
             return await self.take()
-        return await self.remote.refresh(stored[1], await self.ledger.now())
+        scopes = scopes_of(self.remote.identity, self.sheet)
+        return await self.remote.refresh(stored[1], scopes, await self.ledger.now())
 
     async def appeared(self, shown: ServiceLists) -> Sequence[ServiceRecord]:
         """Return the records, of no row, that are new or changed since the drop was planned."""

@@ -202,12 +202,12 @@ class ServiceCheck:
         wanted = {entry.snapshot_id for entry, _ in rows.values()}
         await self._load(wanted)
         base = self._current or _earliest([self._earlier[each] for each in wanted])
+        scopes = {self.remote.identity.scope_of(body) for _, body in rows.values()}
         if base is None:
-            scopes = {self.remote.identity.scope_of(body) for _, body in rows.values()}
             found = await self.remote.read_all(scopes | self._stored_scopes, at)
             self._current = require_scopes(found, scopes - {None})
         else:
-            self._current = await self.remote.refresh(base, at)
+            self._current = await self.remote.refresh(base, scopes, at)
         return self._current
 
     async def _load(self, snapshots: Collection[int | None]) -> None:

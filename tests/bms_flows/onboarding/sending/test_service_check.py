@@ -30,9 +30,9 @@ class Slow(Process):
 
     seconds = 0.0
 
-    async def refresh(self, snapshot: ServiceLists, at: datetime) -> ServiceLists:
+    async def refresh(self, *given: Any) -> ServiceLists:
         await asyncio.sleep(self.seconds)
-        return await super().refresh(snapshot, at)
+        return await super().refresh(*given)
 
     async def read_all(self, scopes: Iterable[Any], at: datetime) -> ServiceLists:
         await asyncio.sleep(self.seconds)
@@ -220,9 +220,9 @@ async def test_one_refresh_checks_all_rows_of_a_chunk() -> None:
     class Counted(Process):
         refreshes = 0
 
-        async def refresh(self, snapshot: ServiceLists, at: datetime) -> ServiceLists:
+        async def refresh(self, *given: Any) -> ServiceLists:
             self.refreshes += 1
-            return await super().refresh(snapshot, at)
+            return await super().refresh(*given)
 
     ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
     for n in range(200):
