@@ -20,9 +20,7 @@ print(json.dumps([[each.name for each in plugins], errors]))
 
 
 @pytest.mark.parametrize(
-    ("checkout", "lazy"),
-    [(True, "True"), (False, "False")],
-    ids=["checkout", "no plugins folder"],
+    ("checkout", "lazy"), [(True, "True"), (False, "False")], ids=["checkout", "no plugins folder"]
 )
 def test_airflow_loads_the_plugin_once(
     project: Path, tmp_path: Path, checkout: bool, lazy: str

@@ -77,11 +77,7 @@ def test_concurrent_audits_of_an_entity_do_not_close_each_others_alarm(warehouse
     def save(connection: Connection, day: date, **rows: Any) -> None:
         comparison = Comparison(compared=1, rows=rows)
         result = store.Result(
-            list_id=invoices,
-            day=day,
-            comparison=comparison,
-            step_run_id=1,
-            tried_at=None,
+            list_id=invoices, day=day, comparison=comparison, step_run_id=1, tried_at=None
         )
         store.save(connection, result)
         store.update_alarm(connection, invoices, step)

@@ -379,11 +379,7 @@ def test_a_held_day_is_named_as_the_cause(warehouse: Engine, why: Why) -> None:
 
 @pytest.mark.prove
 def test_a_thousand_random_rows_agree_with_the_stored_bytes(
-    sandbox: Sandbox,
-    extract: Extract,
-    mirror: Mirror,
-    why: Why,
-    warehouse: Engine,
+    sandbox: Sandbox, extract: Extract, mirror: Mirror, why: Why, warehouse: Engine
 ) -> None:
     """Every digest is equal, and every answer takes two seconds at most; the start of Python excluded."""
     extract("2025-06-01", "2026-03-31")

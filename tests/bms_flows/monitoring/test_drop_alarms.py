@@ -85,9 +85,7 @@ def test_the_unfinished_rows_of_a_failed_run_do_not_replace_its_cause(warehouse:
             assert alarm.detail.startswith(f"Task {shown} failed after attempt 1: ")
 
 
-def test_a_drop_on_which_no_run_works_has_an_alarm(
-    warehouse: Engine,
-) -> None:
+def test_a_drop_on_which_no_run_works_has_an_alarm(warehouse: Engine) -> None:
     """A user marked its run as successful, or deleted it: Airflow calls nothing back."""
     held, links = dropped(warehouse, "a.csv"), Links.of(FlowSettings())
     ended, reported = dropped(warehouse, "b.csv"), dropped(warehouse, "c.csv")

@@ -27,12 +27,7 @@ from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
 
 TODAY = date(2026, 3, 31)
-QUICK = OnboardingSettings(
-    approval="never",
-    settle_s=0.3,
-    create_timeout_s=0.4,
-    lease_s=0.3,
-)
+QUICK = OnboardingSettings(approval="never", settle_s=0.3, create_timeout_s=0.4, lease_s=0.3)
 
 
 def let_clock_run(sandbox: Sandbox) -> None:

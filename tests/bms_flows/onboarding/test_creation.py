@@ -21,11 +21,7 @@ from bms_flows.onboarding.planning.approval import SETTING, NotApproved, Plans
 from bms_flows.onboarding.planning.plan import ApprovalReason
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.receipt import make_receipt
-from bms_flows.onboarding.reporting.review import (
-    InvalidDecision,
-    ReviewDecision,
-    decide_review,
-)
+from bms_flows.onboarding.reporting.review import InvalidDecision, ReviewDecision, decide_review
 from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.locks import Busy

@@ -24,10 +24,7 @@ ONE_PERSON = {
         people("contact", "Girard;Alice;alice@depot.example;06 00 00 00 03;;"),
         people("contact", "Girard;Alice;;06 00 00 00 03;;"),
     ),
-    "employee": (
-        csv("900001;Girard;Alice;2026-05-15;"),
-        csv("900002;Girard;Alice;2026-05-15;"),
-    ),
+    "employee": (csv("900001;Girard;Alice;2026-05-15;"), csv("900002;Girard;Alice;2026-05-15;")),
 }
 
 
@@ -88,8 +85,7 @@ async def test_two_plans_made_before_either_entered_create_one_record(
         both = asyncio.Barrier(2)
         drops = [
             replace(
-                each,
-                creation=replace(each.creation, remote=Meeting(each.creation.remote, both)),
+                each, creation=replace(each.creation, remote=Meeting(each.creation.remote, both))
             )
             for each in (one, other)
         ]

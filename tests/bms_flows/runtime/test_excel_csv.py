@@ -43,8 +43,7 @@ def test_a_formula_after_another_separator_is_escaped(cell: str, escaped: str) -
 
 
 @pytest.mark.parametrize(
-    "cell",
-    ["", "a", "-5", "-12,50", "'t Hooft", "1=1", "L'Hôpital", "'a", "a,b"],
+    "cell", ["", "a", "-5", "-12,50", "'t Hooft", "1=1", "L'Hôpital", "'a", "a,b"]
 )
 def test_other_cells_stay_as_they_are(cell: str) -> None:
     assert escape(cell) == cell

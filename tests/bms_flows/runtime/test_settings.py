@@ -56,10 +56,7 @@ def test_freshness_targets_are_numbers_or_off() -> None:
 
 @pytest.mark.parametrize("hours", ["0", "-1", "NaN", "1e999", "99999999", '"never"', "null"])
 def test_other_hours_are_refused(hours: str) -> None:
-    with pytest.raises(
-        InvalidSetting,
-        match=r"^BMS_FRESH_HOURS must be a JSON object: ",
-    ):
+    with pytest.raises(InvalidSetting, match=r"^BMS_FRESH_HOURS must be a JSON object: "):
         FlowSettings.from_environment({"BMS_FRESH_HOURS": f'{{"contact_sync": {hours}}}'})
 
 

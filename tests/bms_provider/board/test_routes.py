@@ -433,10 +433,7 @@ def test_a_request_without_a_free_session_is_rejected_with_503(
 
 def test_the_board_cannot_write_to_the_warehouse(visit: Visit) -> None:
     assert visit("viewer").get("/bms/").status_code == 200
-    with (
-        reading() as connection,
-        pytest.raises(WarehouseError, match="ReadOnlySqlTransaction"),
-    ):
+    with reading() as connection, pytest.raises(WarehouseError, match="ReadOnlySqlTransaction"):
         connection.execute(text("delete from bms.step_run"))
 
 

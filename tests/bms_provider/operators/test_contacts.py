@@ -6,10 +6,7 @@ import pytest
 
 from bms.arguments import BadArgument
 from bms.errors import NotFound
-from bms_provider.operators.contacts import (
-    BmsListContactsOperator,
-    BmsReadContactOperator,
-)
+from bms_provider.operators.contacts import BmsListContactsOperator, BmsReadContactOperator
 from bms_sandbox.serve import Sandbox
 
 pytestmark = pytest.mark.usefixtures("connected")

@@ -4,10 +4,7 @@ from pathlib import Path
 import pytest
 
 from bms.arguments import BadArgument
-from bms_provider.operators.employees import (
-    BmsListEmployeesOperator,
-    BmsReadEmployeeOperator,
-)
+from bms_provider.operators.employees import BmsListEmployeesOperator, BmsReadEmployeeOperator
 from bms_sandbox.serve import Sandbox
 
 pytestmark = pytest.mark.usefixtures("connected")

@@ -62,12 +62,7 @@ def test_the_limit_of_bytes_is_named_with_the_alternative() -> None:
 
 def test_reading_stops_at_the_limit(sandbox: Sandbox) -> None:
     operator = BmsListContactsOperator(
-        task_id="list",
-        filter="ALL",
-        page_size=1,
-        output="xcom",
-        fields=["id"],
-        max_xcom_bytes=20,
+        task_id="list", filter="ALL", page_size=1, output="xcom", fields=["id"], max_xcom_bytes=20
     )
     with pytest.raises(XComTooLarge):
         operator.execute({})

@@ -89,13 +89,7 @@ Given = dict[str, object]
             },
             ("decided_candidate", "g", "ada"),
         ),
-        (
-            decisions.retry_after_review,
-            ROW,
-            REVIEWER,
-            RETRIED,
-            ("decided_create", "run", "ada"),
-        ),
+        (decisions.retry_after_review, ROW, REVIEWER, RETRIED, ("decided_create", "run", "ada")),
         (
             decisions.retry_after_review,
             replace(ROW, max_attempts=4),

@@ -83,12 +83,7 @@ def listed(*records: ServiceRecord, **given: Any) -> PlanningView:
         ),
         (
             listed(known(1, "b"), known(1, "a")),
-            row(
-                ROW,
-                action=Action.MANUAL_CHANGE,
-                reason="several_records",
-                candidates=("a", "b"),
-            ),
+            row(ROW, action=Action.MANUAL_CHANGE, reason="several_records", candidates=("a", "b")),
         ),
         (
             listed(known(1)),
@@ -98,20 +93,14 @@ def listed(*records: ServiceRecord, **given: Any) -> PlanningView:
             listed(DELETED, records=DETAILS),
             row(ROW, action=Action.MANUAL_CHANGE, known=DELETED, reason="record_deleted"),
         ),
-        (
-            listed(known(1), records=DETAILS),
-            row(ROW, action=Action.ALREADY_THERE, known=known(1)),
-        ),
+        (listed(known(1), records=DETAILS), row(ROW, action=Action.ALREADY_THERE, known=known(1))),
         (entered(state=State.READY), row(ROW, action=Action.RESUME)),
         (
             entered(state=State.READY, digest="other", **SENT),
             row(ROW, action=Action.RESUME, reason="in_flight_other_data"),
         ),
         (entered(state=State.REVIEW, **IN_REVIEW), row(ROW, action=Action.REVIEW, **IN_REVIEW)),
-        (
-            entered(state=State.GIVEN_UP),
-            row(ROW, action=Action.REVIEW, reason="given_up_before"),
-        ),
+        (entered(state=State.GIVEN_UP), row(ROW, action=Action.REVIEW, reason="given_up_before")),
         (
             replace(entered(**CREATED), shown=[known(1)]),
             row(ROW, action=Action.ALREADY_THERE, known=known(1), reason="by_us"),
@@ -125,10 +114,7 @@ def listed(*records: ServiceRecord, **given: Any) -> PlanningView:
                 reason="record_deleted",
             ),
         ),
-        (
-            listed(unknown_scopes=frozenset({1})),
-            rejected(ROW, "unknown_scope", field="id_entity"),
-        ),
+        (listed(unknown_scopes=frozenset({1})), rejected(ROW, "unknown_scope", field="id_entity")),
     ],
     ids=[
         "new",
@@ -171,10 +157,7 @@ def test_the_ledger_and_the_service_determine_the_whole_row(
             RENUMBERED,
             listed(known(1)),
             row(
-                RENUMBERED,
-                action=Action.REVIEW,
-                reason="same_person_other_key",
-                candidates=("g",),
+                RENUMBERED, action=Action.REVIEW, reason="same_person_other_key", candidates=("g",)
             ),
         ),
         (

@@ -232,9 +232,7 @@ def test_a_deleted_record_is_no_manager(given: dict[str, Any], of_another: dict[
 def test_a_manager_in_the_service_and_a_new_row_with_one_address_are_ambiguous() -> None:
     view = PlanningView({}, {}, [known(50, business_email="boss@x.example")])
     reporting, _ = planned(
-        view,
-        values(1, manager_email="boss@x.example"),
-        values(2, business_email="boss@x.example"),
+        view, values(1, manager_email="boss@x.example"), values(2, business_email="boss@x.example")
     ).rows
     assert [fault.code for fault in reporting.faults] == ["manager_ambiguous"]
 
@@ -252,9 +250,7 @@ def test_a_file_that_gives_a_listed_person_the_address_of_another_is_ambiguous(
     ]
     view = PlanningView({}, {}, [known(50), *owners])
     reporting, changed = planned(
-        view,
-        values(1, manager_email="boss@x.example"),
-        values(50, business_email="boss@x.example"),
+        view, values(1, manager_email="boss@x.example"), values(50, business_email="boss@x.example")
     ).rows
     assert changed.known is not None
     assert reporting.body.get("id_manager") == id_manager

@@ -127,8 +127,7 @@ def test_dates_in_the_wrong_order_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("resource", "phone"),
-    [("contact", "phone_number"), ("employee", "personal_mobile_phone")],
+    ("resource", "phone"), [("contact", "phone_number"), ("employee", "personal_mobile_phone")]
 )
 def test_the_region_of_the_settings_is_the_country_of_an_address_without_one(
     resource: str, phone: str

@@ -84,8 +84,7 @@ def test_numbers_are_what_the_digits_show(code: str, number: str, shown: str) ->
 
 
 @pytest.mark.parametrize(
-    ("code", "number"),
-    [("0.00", "0.661"), ("#,##0,", "12000"), ("0.0,,", "5")],
+    ("code", "number"), [("0.00", "0.661"), ("#,##0,", "12000"), ("0.0,,", "5")]
 )
 def test_what_a_format_rounds_is_not_exact(code: str, number: str) -> None:
     found = display(code, Decimal(number))
@@ -94,8 +93,7 @@ def test_what_a_format_rounds_is_not_exact(code: str, number: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "number"),
-    [('0" ans"', "12"), ('"1"0', "5"), ('"oui";;"non"', "1"), (";;;", "5")],
+    ("code", "number"), [('0" ans"', "12"), ('"1"0', "5"), ('"oui";;"non"', "1"), (";;;", "5")]
 )
 def test_words_beside_a_number_can_change_its_value(code: str, number: str) -> None:
     found = display(code, Decimal(number))

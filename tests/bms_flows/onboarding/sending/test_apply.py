@@ -213,11 +213,7 @@ async def test_an_earlier_refused_report_is_rejected_with_its_refused_manager() 
     await applied(ledger, service, row)
     boss = ledger.add(person(2))
     again = NewRow(
-        line=2,
-        key="",
-        digest=ledger.rows[row].digest,
-        body={},
-        manager_key=ledger.rows[boss].key,
+        line=2, key="", digest=ledger.rows[row].digest, body={}, manager_key=ledger.rows[boss].key
     )
     await ledger.change([row], lambda e, now: reopen(e, again, now=now, attempts=5))
     counts = await applied(ledger, service, boss, row)

@@ -142,10 +142,7 @@ async def end_of(sandbox: Sandbox, kind: str, seconds: float) -> None:
         ({"kind": "503", "retry_after": 1}, False),
         ({"kind": "429", "retry_after": None}, False),
         ({"kind": "429", "retry_after": None}, True),
-        (
-            {"kind": "gateway", "seconds": 0, "origin_seconds": 0.2, "status": 502},
-            False,
-        ),
+        ({"kind": "gateway", "seconds": 0, "origin_seconds": 0.2, "status": 502}, False),
         ({"kind": "rate_limit", "per_second": 10, "retry_after": 1}, True),
     ],
     ids=lambda given: given["kind"] if isinstance(given, dict) else str(given),

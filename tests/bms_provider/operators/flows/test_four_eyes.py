@@ -54,9 +54,7 @@ def test_the_user_who_triggered_the_run_is_no_approver(
 
 
 def test_the_answer_of_the_user_who_submitted_the_drop_is_void(
-    dropped: str,
-    warehouse: Engine,
-    monkeypatch: pytest.MonkeyPatch,
+    dropped: str, warehouse: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BMS_APPROVAL", "always")
     monkeypatch.setenv("BMS_APPROVERS", TWO)
@@ -102,9 +100,7 @@ def test_the_answer_of_a_user_who_is_no_approver_any_more_is_void(
 
 
 def test_an_alarm_is_raised_if_no_other_user_may_answer(
-    dropped: str,
-    warehouse: Engine,
-    monkeypatch: pytest.MonkeyPatch,
+    dropped: str, warehouse: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BMS_APPROVAL", "always")
     monkeypatch.setenv("BMS_APPROVERS", '{"employees": ["paul"]}')

@@ -92,11 +92,7 @@ WRITING: dict[str, tuple[Callable[[], object], dict[str, Any]]] = {
 @pytest.mark.parametrize("task", WRITING)
 @pytest.mark.parametrize("change", ["host", "application id"])
 def test_a_task_of_another_service_fails_before_requests_and_writes(
-    task: str,
-    change: str,
-    sandbox: Sandbox,
-    warehouse: Engine,
-    connect: Callable[..., None],
+    task: str, change: str, sandbox: Sandbox, warehouse: Engine, connect: Callable[..., None]
 ) -> None:
     credentials = sandbox.credentials
     application_id = credentials.application_id if change == "host" else "another-application"
