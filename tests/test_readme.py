@@ -73,7 +73,7 @@ def test_figures_of_losses() -> None:
     missed = [cell for row in table for cell in row[1:] if "none" in cell]
     (nights, years) = re.findall(r"Together (\d+) held nights in (\d+) years", page)[0]
     assert (
-        f"all {losses} simulated losses in six companies, {len(missed)} of the {6 * losses} cases only for some starting nights"
+        f"all {losses} losses, each simulated in six companies ({len(missed)} of the {6 * losses} cases only for some starting nights)"
         in FLAT
     )
     assert f"{nights} clean nights in {years} years" in FLAT
