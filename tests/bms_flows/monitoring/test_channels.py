@@ -16,12 +16,6 @@ NOTICE = Notice(
 )
 
 
-def test_a_webhook_receives_the_text() -> None:
-    with webhook() as found:
-        broadcast(channels(FlowSettings(notice_webhook=found.url)))(NOTICE)
-    assert found.texts == [NOTICE.text]
-
-
 def test_a_mail_server_receives_title_and_lines(caplog: pytest.LogCaptureFixture) -> None:
     with mail_server() as server:
         settings = FlowSettings(
@@ -97,7 +91,7 @@ def test_an_error_of_the_webhook_is_no_delivery(status: int) -> None:
         broadcast(channels(FlowSettings(notice_webhook=found.url)))(NOTICE)
 
 
-@pytest.mark.parametrize("status", [201, 202, 204])
+@pytest.mark.parametrize("status", [200, 201, 202, 204])
 def test_any_2xx_of_the_webhook_is_a_delivery(status: int) -> None:
     with webhook(status) as found:
         broadcast(channels(FlowSettings(notice_webhook=found.url)))(NOTICE)
@@ -140,9 +134,3 @@ def test_an_incomplete_channel_is_refused_without_quoting_its_value(
     with pytest.raises(InvalidSetting, match=named) as refused:
         channels(FlowSettings(**given))  # type: ignore[arg-type]  # texts, all of them
     assert "hook-secret" not in str(refused.value)
-
-
-def test_addresses_stay_out_of_the_settings_repr() -> None:
-    shown = repr(FlowSettings(notice_webhook="https://x/hook-secret", notice_smtp="smtp://u:p-w@h"))
-    assert "hook-secret" not in shown
-    assert "p-w" not in shown

@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 from dataclasses import fields
-from datetime import date
 
 import pytest
 from hypothesis import example, given
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import FlowSettings, InvalidSetting, constants, without_effect
-from bms_flows.runtime.working_days import Holidays
 from bms_warehouse.resources import WITH_PRIVATE_FIELDS
 
 KINDS = (FlowSettings, OnboardingSettings)
@@ -86,12 +84,6 @@ def test_an_invalid_value_is_refused_with_the_allowed_ones(
     with pytest.raises(InvalidSetting) as refused:
         OnboardingSettings.from_environment({variable: text})
     assert str(refused.value) == f"{variable} is {text!r}. Set it to {allowed}."
-
-
-def test_a_country_without_known_holidays_names_its_setting() -> None:
-    settings = FlowSettings.from_environment({"BMS_HOLIDAYS": "XX"})
-    with pytest.raises(InvalidSetting, match="BMS_HOLIDAYS is 'XX'"):
-        Holidays(settings.holidays).working(date(2026, 3, 2))
 
 
 def test_each_resource_with_private_fields_has_a_setting_of_its_details() -> None:

@@ -102,14 +102,6 @@ def test_an_empty_file_is_not_called_cut_off(inbox: UPath) -> None:
     assert compare_scans(inbox, files, files).waiting == {"a.csv": "empty", "a.xlsx": "empty"}
 
 
-def test_a_last_line_without_end_is_waited_for_and_reported(inbox: UPath) -> None:
-    (inbox / "a.csv").write_bytes(b"Nom\nA")
-    first = list_files(inbox)
-    assert compare_scans(inbox, first.values(), list_files(inbox).values()).waiting == {
-        "a.csv": "incomplete"
-    }
-
-
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
