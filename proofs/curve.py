@@ -98,7 +98,7 @@ PAID: Final = "every invoice paid"
 FURTHER: Final = {
     "rotation 30": lookback.ours(rotation=30),
     "interval up to 16": lookback.ours(longest=16),
-    "look back 60": lookback.ours(lookback_days=60),
+    "look back 60": lookback.ours(days=60),
     "gap 6": lookback.ours(gap=6),
 }
 

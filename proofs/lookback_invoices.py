@@ -159,19 +159,13 @@ def fixed(days: int) -> Plan:
 
 def ours(longest: int = lookback.LONGEST_INTERVAL, **given: int) -> Plan:
     """Return the flow's own look back, with settings other than the defaults where given."""
-    defaults = FlowSettings()
-    options = {
-        "lookback_days": defaults.lookback_days,
-        "budget": defaults.lookback_budget,
-        "rotation": defaults.lookback_rotation,
-        "gap": defaults.lookback_gap,
-    } | given
+    settings = FlowSettings(**{f"lookback_{name}": each for name, each in given.items()})  # type: ignore[arg-type]
 
     def plan(company: Company, today: date) -> list[Window]:
         lookback.LONGEST_INTERVAL = longest
         asked = Window(today - DAY, today - DAY)
         stored = [looked for looked in company.looked.values() if looked.day < today]
-        found = plan_lookback(asked, stored, today=today, **options)
+        found = plan_lookback(asked, stored, settings, today=today)
         return join_windows(found.windows, 0)
 
     return plan

@@ -78,10 +78,9 @@ def _letters(field: str, change: Callable[[str, int], str]) -> Typing:
     return typed
 
 
-def _as(field: str, change: Callable[[str], str]) -> Typing:
+def _as(change: Callable[[str], str], *fields: str) -> Typing:
     def typed(given: Person, _: random.Random) -> None:
-        if given.get(field):
-            given[field] = change(str(given[field]))
+        given |= {field: change(str(given[field])) for field in fields if given.get(field)}
 
     return typed
 
@@ -117,14 +116,9 @@ def _swap(text: str, at: int) -> str:
     return text[:at] + text[at : at + 2][::-1] + text[at + 2 :]
 
 
-def _address(change: Callable[[str], str]) -> Typing:
-    return _all(_as("email", change), _as("business_email", change))
-
-
-def _mobile(change: Callable[[str], str]) -> Typing:
-    return _all(_as("phone_mobile_number", change), _as("business_mobile_phone", change))
-
-
+_NAMES: Final = ("last_name", "first_name")
+_ADDRESSES: Final = ("email", "business_email")
+_MOBILES: Final = ("phone_mobile_number", "business_mobile_phone")
 ERRORS: Final[Mapping[str, Typing]] = {
     "two letters of the last name swapped": _letters("last_name", _swap),
     "a letter of the last name missing": _letters("last_name", lambda text, at: text[:at] + text[at + 1 :]),
@@ -132,24 +126,21 @@ ERRORS: Final[Mapping[str, Typing]] = {
     "the key beside, in the first name": _letters(
         "first_name", lambda text, at: text[:at] + KEYBOARD.get(text[at].lower(), "e") + text[at + 1 :]
     ),
-    "accents missing": _all(_as("last_name", _ascii), _as("first_name", _ascii)),
-    "names in capitals": _all(_as("last_name", str.upper), _as("first_name", str.upper)),
-    "hyphens as spaces": _all(
-        _as("last_name", lambda text: text.replace("-", " ")),
-        _as("first_name", lambda text: text.replace("-", " ")),
-    ),
-    "particle joined to the name": _as("last_name", lambda text: text.replace(" ", "").capitalize()),
+    "accents missing": _as(_ascii, *_NAMES),
+    "names in capitals": _as(str.upper, *_NAMES),
+    "hyphens as spaces": _as(lambda text: text.replace("-", " "), *_NAMES),
+    "particle joined to the name": _as(lambda text: text.replace(" ", "").capitalize(), "last_name"),
     "first and last name swapped": _swapped_names,
     "another last name (married)": lambda given, draws: given.update(last_name=_rare(draws)),
     "start date a day later": _as(
-        "start_date", lambda text: (date.fromisoformat(text) + timedelta(days=1)).isoformat()
+        lambda text: (date.fromisoformat(text) + timedelta(days=1)).isoformat(), "start_date"
     ),
-    "zeros of the payroll number missing": _as("payroll_number", lambda text: text.lstrip("0")),
-    "e-mail address in capitals": _address(str.upper),
-    "two letters of the e-mail address swapped": _address(lambda text: _swap(text, 2)),
-    "mobile phone in another form": _mobile(lambda text: f"0{text[3:4]} " + " ".join(text[n : n + 2] for n in (4, 6, 8, 10))),
-    "two digits of the mobile phone swapped": _mobile(lambda text: _swap(text, 8)),
-    "company without its legal form": _as("imported_company_name", lambda text: text.removesuffix(" SAS").removesuffix(" SA")),
+    "zeros of the payroll number missing": _as(lambda text: text.lstrip("0"), "payroll_number"),
+    "e-mail address in capitals": _as(str.upper, *_ADDRESSES),
+    "two letters of the e-mail address swapped": _as(lambda text: _swap(text, 2), *_ADDRESSES),
+    "mobile phone in another form": _as(lambda text: f"0{text[3:4]} " + " ".join(text[n : n + 2] for n in (4, 6, 8, 10)), *_MOBILES),
+    "two digits of the mobile phone swapped": _as(lambda text: _swap(text, 8), *_MOBILES),
+    "company without its legal form": _as(lambda text: text.removesuffix(" SAS").removesuffix(" SA"), "imported_company_name"),
 }  # fmt: skip
 """What an HR user types otherwise than the service has it."""
 _LISTED_ONLY: Final = ("imported_company_name", "birth_year", "birth_date")

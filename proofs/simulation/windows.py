@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import pairwise
 from random import Random
@@ -11,22 +10,13 @@ from typing import Final
 from bms_flows.audit.planning import InvoiceHistory, window_of
 from bms_flows.invoices.lookback import LONGEST_INTERVAL, DayState, LookbackPlan, plan_lookback
 from bms_flows.invoices.units import limit_units, split_into_units
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
 from proofs.simulation.recorder import Recorder, draws
 
 TODAY: Final = date(2026, 6, 1)
 MAPPED: Final = 8
 """Units that are mapped at most here, so that some must be joined."""
-
-
-@dataclass(frozen=True)
-class Policy:
-    """How far runs look back, as the settings of the same names."""
-
-    lookback_days: int
-    budget: int
-    rotation: int
-    gap: int
 
 
 def broken(seed: int, recorder: Recorder) -> list[str]:
@@ -36,26 +26,18 @@ def broken(seed: int, recorder: Recorder) -> list[str]:
 
 
 def _extraction(random: Random, recorder: Recorder) -> Iterator[str]:
-    policy = Policy(
+    settings = FlowSettings(
         lookback_days=random.choice((0, 3, 35)),
-        budget=random.choice((0, 1, 5, 20)),
-        rotation=random.choice((1, 7, 90)),
-        gap=random.choice((0, 2)),
+        lookback_budget=random.choice((0, 1, 5, 20)),
+        lookback_rotation=random.choice((1, 7, 90)),
+        lookback_gap=random.choice((0, 2)),
     )
     stored = {each.day: each for each in _history(random)}
     for turn in range(random.randint(1, 6)):
         today = TODAY + turn * DAY
         asked = Window(today - random.choice((1, 1, 3)) * DAY, today - DAY)
-        found = plan_lookback(
-            asked,
-            stored.values(),
-            today=today,
-            lookback_days=policy.lookback_days,
-            budget=policy.budget,
-            rotation=policy.rotation,
-            gap=policy.gap,
-        )
-        yield from _wrong(asked, [*stored.values()], found, policy, today)
+        found = plan_lookback(asked, stored.values(), settings, today=today)
+        yield from _wrong(asked, [*stored.values()], found, settings, today)
         yield from _shared_out(random, found.windows)
         recorder.counts["runs"] += 1
         recorder.counts["due days left to the next run"] += found.over_budget
@@ -83,14 +65,18 @@ def _history(random: Random) -> Iterator[DayState]:
 
 
 def _wrong(
-    asked: Window, stored: Sequence[DayState], found: LookbackPlan, policy: Policy, today: date
+    asked: Window,
+    stored: Sequence[DayState],
+    found: LookbackPlan,
+    settings: FlowSettings,
+    today: date,
 ) -> Iterator[str]:
     read = {day for window in found.windows for day in window}
-    latest = min(asked.start, asked.end - max(policy.lookback_days - 1, 0) * DAY)
+    latest = min(asked.start, asked.end - max(settings.lookback_days - 1, 0) * DAY)
     if not {*Window(latest, asked.end)} <= read:
         yield "a day asked for, or of the latest, is not read"
     if any(
-        (after.start - before.end).days <= policy.gap + 1
+        (after.start - before.end).days <= settings.lookback_gap + 1
         for before, after in pairwise(found.windows)
     ):
         yield "windows overlap, or are near enough to be one"
@@ -101,16 +87,19 @@ def _wrong(
     history = [*Window(min(each.day for each in older), latest - DAY)] if older else []
     due = sorted({*history} - {each.day for each in older})
     due += [each.day for each in older if each.open_invoices and _overdue(each, today)]
-    if not {*due[: policy.budget]} <= read:
+    if not {*due[: settings.lookback_budget]} <= read:
         yield "of the due days, not those never read and the longest unseen are read"
-    if found.over_budget != max(0, len(due) - policy.budget):
+    if found.over_budget != max(0, len(due) - settings.lookback_budget):
         yield "due days are left out uncounted"
-    share = math.ceil(len(older) / policy.rotation)
+    share = math.ceil(len(older) / settings.lookback_rotation)
     rotated = [each.day for each in older if each.attempted_on < today][:share]
     if not {*rotated} <= read:
         yield "a day whose turn it is in the rotation is not read"
-    bridged = policy.gap * (len(due) + share + 1)
-    if len(read) > Window(latest, asked.end).days + min(policy.budget, len(due)) + share + bridged:
+    bridged = settings.lookback_gap * (len(due) + share + 1)
+    if (
+        len(read)
+        > Window(latest, asked.end).days + min(settings.lookback_budget, len(due)) + share + bridged
+    ):
         yield "more days are read than the budget allows"
 
 

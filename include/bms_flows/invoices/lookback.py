@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
 
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
 
 LONGEST_INTERVAL = 32
@@ -72,23 +73,17 @@ class LookbackPlan:
 
 
 def plan_lookback(
-    asked: Window,
-    states: Iterable[DayState],
-    *,
-    today: date,
-    lookback_days: int,
-    budget: int,
-    rotation: int,
-    gap: int,
+    asked: Window, states: Iterable[DayState], settings: FlowSettings, *, today: date
 ) -> LookbackPlan:
     """Return the windows to read: requested days, latest days, and older days that are due.
 
     The last `lookback_days` before the end of `asked` are always read. Of older due days at most
-    `budget` are read: days with findings up to half of it, then days never read, then days with
-    open invoices; the oldest attempt first. One in `rotation` of all older days is read in addition.
-    Windows at most `gap` days apart become one request.
+    `lookback_budget` are read: days with findings up to half of it, then days never read, then days
+    with open invoices; the oldest attempt first. One in `lookback_rotation` of all older days is read
+    in addition. Windows at most `lookback_gap` days apart become one request.
     """
-    tail = Window(min(asked.start, asked.end - (lookback_days - 1) * DAY), asked.end)
+    budget = settings.lookback_budget
+    tail = Window(min(asked.start, asked.end - (settings.lookback_days - 1) * DAY), asked.end)
     older = [each for each in states if each.day < tail.start]
     oldest_first = sorted(older, key=lambda each: (each.attempted_on, each.day))
     gaps = unread_windows([each.day for each in older], tail.start)
@@ -103,11 +98,11 @@ def plan_lookback(
         if each.open_invoices and each.due(each.changed_on, today) and each.day not in {*found}
     ]
     due += found[budget // 2 :]
-    share = math.ceil(len(older) / rotation)
+    share = math.ceil(len(older) / settings.lookback_rotation)
     unread_today = [each.day for each in oldest_first if each.attempted_on < today]
     days = {*due[:budget], *unread_today[:share]}
     return LookbackPlan(
-        join_windows([tail, *(Window(day, day) for day in days)], gap),
+        join_windows([tail, *(Window(day, day) for day in days)], settings.lookback_gap),
         max(0, len(due) - budget),
         [window for window in gaps if window.days > LONGEST_GAP],
     )
@@ -135,30 +130,25 @@ def connected_start(days: Iterable[date]) -> date | None:
 
 
 def search_windows(
-    missing: Collection[Window],
-    read: Collection[date],
-    *,
-    today: date,
-    lookback_days: int,
-    most: int,
+    missing: Collection[Window], read: Collection[date], settings: FlowSettings, *, today: date
 ) -> tuple[list[Window], list[Window]]:
     """Return the days to search for the invoices that are missing from the windows `missing`.
 
     A missing invoice was deleted or got another date, and the service can only be queried by day.
-    The search covers the look-back, the next month, and at most `most` days (the latest) within a
-    month of each window. Of these, at most `MOST_AGAIN` days in `read` come second: an invoice may have
+    The search covers the look-back, the next month, and at most `lookback_budget` days (the latest)
+    within a month of each window. Of these, at most `MOST_AGAIN` days in `read` come second: an invoice may have
     got one of them after its response.
     """
     if not missing:
         return [], []
-    recent = Window(today - lookback_days * DAY, today + MOVED_REACH)
+    recent = Window(today - settings.lookback_days * DAY, today + MOVED_REACH)
     around = {
         day
         for window in missing
         for day in Window(window.start - MOVED_REACH, window.end + MOVED_REACH)
         if day not in recent
     }
-    days = {*recent, *sorted(around.difference(read))[-most:]} - {*read}
+    days = {*recent, *sorted(around.difference(read))[-settings.lookback_budget :]} - {*read}
     again = sorted({*recent, *around}.intersection(read))[-MOST_AGAIN:]
     first, second = (
         join_windows((Window(day, day) for day in each), gap=0) for each in (days, again)

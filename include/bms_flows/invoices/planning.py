@@ -86,15 +86,7 @@ def plan_with_lookback(
     for entity in entities:
         with engine.connect() as connection:
             stored = day_states(connection, entity, settings.time_zone)
-        lookback = plan_lookback(
-            asked,
-            stored,
-            today=today,
-            lookback_days=settings.lookback_days,
-            budget=settings.lookback_budget,
-            rotation=settings.lookback_rotation,
-            gap=settings.lookback_gap,
-        )
+        lookback = plan_lookback(asked, stored, settings, today=today)
         over_budget += lookback.over_budget
         if not stored:
             LOG.warning(

@@ -130,9 +130,8 @@ class Extraction(Publication):
         searched = search_windows(
             [each.window for each in transform.windows if each.missing & missing],
             transform.totals.days,
+            settings,
             today=local_date(transform.read_at, settings.time_zone),
-            lookback_days=settings.lookback_days,
-            most=settings.lookback_budget,
         )
         reader = ResponseReader()
         for each in searched:

@@ -8,10 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bms_flows.invoices.lookback import LONGEST_INTERVAL, DayState, join_windows, plan_lookback
+from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
 
 TODAY = date(2026, 11, 21)
 YESTERDAY = Window(TODAY - DAY, TODAY - DAY)
+
+
+def settings(**given_: int) -> FlowSettings:
+    return FlowSettings(**{f"lookback_{name}": each for name, each in given_.items()})  # type: ignore[arg-type]
 
 
 def ago(days: int) -> date:
@@ -31,18 +36,20 @@ def whole(stored: Iterable[DayState]) -> list[DayState]:
 
 def read_days(*stored: DayState, **given_: int) -> list[int]:
     """Days ago that are read beyond the tail."""
-    options = {"lookback_days": 35, "budget": 100, "rotation": 10**9, "gap": 0} | given_
-    found = plan_lookback(YESTERDAY, stored, today=TODAY, **options)
+    options = {"days": 35, "budget": 100, "rotation": 10**9, "gap": 0} | given_
+    found = plan_lookback(YESTERDAY, stored, settings(**options), today=TODAY)
     return [(TODAY - day).days for window in found.windows for day in window if day < ago(35)]
 
 
 def test_the_latest_days_are_always_read() -> None:
-    found = plan_lookback(YESTERDAY, [], today=TODAY, lookback_days=35, budget=9, rotation=9, gap=0)
+    found = plan_lookback(
+        YESTERDAY, [], settings(days=35, budget=9, rotation=9, gap=0), today=TODAY
+    )
     assert found.windows == [Window(ago(35), ago(1))]
 
 
 def test_without_a_look_back_only_the_asked_days_are_read() -> None:
-    found = plan_lookback(YESTERDAY, [], today=TODAY, lookback_days=0, budget=9, rotation=9, gap=0)
+    found = plan_lookback(YESTERDAY, [], settings(days=0, budget=9, rotation=9, gap=0), today=TODAY)
     assert found.windows == [YESTERDAY]
 
 
@@ -68,7 +75,7 @@ def test_a_day_without_open_invoices_is_left_to_the_rotation() -> None:
 def test_the_budget_takes_the_longest_unseen_first_and_counts_the_rest() -> None:
     stored = whole(looked(40 + n, read=n, changed=n) for n in range(2, 12))
     found = plan_lookback(
-        YESTERDAY, stored, today=TODAY, lookback_days=35, budget=3, rotation=10**9, gap=0
+        YESTERDAY, stored, settings(days=35, budget=3, rotation=10**9, gap=0), today=TODAY
     )
     older = [window for window in found.windows if window.end < ago(35)]
     assert sum(window.days for window in older) == 3
@@ -81,7 +88,7 @@ def test_days_that_no_run_has_read_come_before_open_ones() -> None:
     stored = [looked(day, read=20, changed=20) for day in (60, 59, 50)]
     assert read_days(*stored) == [60, 59, *range(58, 50, -1), 50, *range(49, 35, -1)]
     first = plan_lookback(
-        YESTERDAY, stored, today=TODAY, lookback_days=35, budget=9, rotation=10**9, gap=0
+        YESTERDAY, stored, settings(days=35, budget=9, rotation=10**9, gap=0), today=TODAY
     )
     assert [window for window in first.windows if window.end < ago(35)] == [
         Window(ago(60), ago(60)),  # of the rotation
@@ -100,11 +107,8 @@ def test_a_day_that_is_read_anyway_takes_no_part_of_the_budget() -> None:
     found = plan_lookback(
         YESTERDAY,
         [looked(35, read=20, changed=20)],
+        settings(days=35, budget=0, rotation=1, gap=0),
         today=TODAY,
-        lookback_days=35,
-        budget=0,
-        rotation=1,
-        gap=0,
     )
     assert found.windows == [Window(ago(35), ago(1))]
     assert found.over_budget == 0
@@ -141,7 +145,7 @@ def test_near_days_become_one_request() -> None:
 def test_no_open_day_is_unseen_for_longer_than_the_longest_interval(stored: list[DayState]) -> None:
     """Within the budget, a day whose last look is further back than that is always read."""
     found = plan_lookback(
-        YESTERDAY, whole(stored), today=TODAY, lookback_days=35, budget=60, rotation=90, gap=2
+        YESTERDAY, whole(stored), settings(days=35, budget=60, rotation=90, gap=2), today=TODAY
     )
     read = {day for window in found.windows for day in window}
     assert found.over_budget == 0

@@ -167,23 +167,27 @@ def test_no_request_is_sent_where_nothing_is_missing(march: Company) -> None:
 
 def test_the_days_asked_for_are_bounded_and_the_latest() -> None:
     today = date(2026, 11, 22)
-    options: dict[str, Any] = {"today": today, "lookback_days": 35, "most": 120}
-    assert search_windows([], {today}, **options) == ([], [])
+    settings = FlowSettings(lookback_days=35, lookback_budget=120)
+    assert search_windows([], {today}, settings, today=today) == ([], [])
     tail = Window(today - 35 * DAY, today - DAY)
     read = {*tail, today - 100 * DAY}
     recent = Window(today - 10 * DAY, today - 9 * DAY)
-    assert search_windows([recent], read, **options) == (
+    assert search_windows([recent], read, settings, today=today) == (
         [Window(recent.start - MOVED_REACH, today - 36 * DAY), Window(today, today + MOVED_REACH)],
         [tail],
     )
     split = [*Window(today - 35 * DAY, today + MOVED_REACH)]
-    unread, _ = search_windows([recent], {*read, *split} - {split[1], split[3]}, **options)
+    unread, _ = search_windows(
+        [recent], {*read, *split} - {split[1], split[3]}, settings, today=today
+    )
     assert unread[1:] == [Window(split[1], split[1]), Window(split[3], split[3])]
     decade = [Window(today - 3650 * DAY, today - 36 * DAY)]
-    _, again = search_windows(decade, {day for each in decade for day in each}, **options)
+    _, again = search_windows(
+        decade, {day for each in decade for day in each}, settings, today=today
+    )
     assert again == [Window(today - 401 * DAY, today - 36 * DAY)]
     year = [Window(today - n * DAY, today - n * DAY) for n in range(40, 365)]
-    assert search_windows(year, {*tail}, **options) == (
+    assert search_windows(year, {*tail}, settings, today=today) == (
         [Window(today - 155 * DAY, today - 36 * DAY), Window(today, today + MOVED_REACH)],
         [tail],
     )
