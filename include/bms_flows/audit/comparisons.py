@@ -75,25 +75,21 @@ class Comparer:
 
     async def _compared(self, id_entity: int, window: Window) -> dict[date, Comparison]:
         settings = self.settings
-        comparer = InvoiceComparer(settings.invoice_range_date, self.client.settings.time_zone)
+        zone = self.client.settings.time_zone
         readings = await read(self.client, id_entity, window, settings.language)
-        comparisons = {
-            day: Comparison(compared=len(each.rows)) for day, each in readings.days.items()
-        }
+        comparer = InvoiceComparer(settings.invoice_range_date, zone, readings)
         contradictory: set[Key] = set()
-        if comparer.suspicious(readings):
+        if comparer.suspicious:
             again = await read(self.client, id_entity, readings.window, settings.language)
             if again.window != readings.window:
-                for comparison in comparisons.values():
+                for comparison in comparer.comparisons.values():
                     comparison.not_compared.add("not_answered")
-                return comparisons
-            contradictory = comparer.count_differences(readings, again, comparisons)
+                return comparer.comparisons
+            contradictory = comparer.count_differences(again)
             readings = again
         window = readings.window
         columns = {column.name: column for column in warehouse.INVOICE_COLUMNS}
-        storable = warehouse.digests(
-            readings.month.records, columns, self.client.settings.time_zone
-        )
+        storable = warehouse.digests(readings.month.records, columns, zone)
         keys = [*readings.month.rows, *readings.month.rejected]
         listed = {key: storable.get(key) for key in keys}
         with self.flow.warehouse.connect() as connection:
@@ -107,11 +103,11 @@ class Comparer:
                 connection, ListId(INVOICES, id_entity), unstorable
             )
         comparer.compare_with_warehouse(
-            readings, listed, held, quarantined, read_at, known, comparisons, excluded=contradictory
+            readings, listed, held, quarantined, read_at, known, excluded=contradictory
         )
         if history:
-            comparer.never_read(readings, read_at, history, comparisons)
-        return comparisons
+            comparer.never_read(readings, read_at, history)
+        return comparer.comparisons
 
     async def listed(self, source: AuditedList, *, first: bool) -> None:
         """Compare the next part of a list and store the result.

@@ -24,14 +24,21 @@ PLAIN_DAYS: Final = ("invoice_date", "due_date")
 
 
 class InvoiceComparer:
-    """Compares readings of invoices; `range_date` and `zone` determine the day of a row."""
+    """Compares readings of invoices by day; `range_date` and `zone` determine the day of a row."""
 
-    def __init__(self, range_date: str, zone: str) -> None:
+    def __init__(self, range_date: str, zone: str, first: InvoiceReadings) -> None:
+        """Take the first reading, of whose days there are `comparisons`."""
         self._range_date = range_date
         self._zone = zone
+        self._first = first
+        self.comparisons = {
+            day: Comparison(compared=len(each.rows)) for day, each in first.days.items()
+        }
 
-    def suspicious(self, read: InvoiceReadings) -> bool:
-        """Return whether the responses contradict each other, so that a second reading is needed."""
+    @property
+    def suspicious(self) -> bool:
+        """Whether the responses contradict each other, so that a second reading is needed."""
+        read = self._first
         return any(
             (
                 differing(read.month.rows, read.by_day),
@@ -43,13 +50,9 @@ class InvoiceComparer:
             )
         )
 
-    def count_differences(
-        self,
-        first: InvoiceReadings,
-        second: InvoiceReadings,
-        comparisons: Mapping[date, Comparison],
-    ) -> set[Key]:
+    def count_differences(self, second: InvoiceReadings) -> set[Key]:
         """Count differences that both readings share; return all keys that differed in any reading."""
+        first = self._first
         both = (first, second)
         month = [read.month.rows for read in both]
         days, halves = [read.by_day for read in both], [read.by_half for read in both]
@@ -66,7 +69,7 @@ class InvoiceComparer:
         day_of = self._days(both)
         for code, keys in found.items():
             for key in keys:
-                comparisons[day_of[key]].add(code, key)
+                self.comparisons[day_of[key]].add(code, key)
         persistent = set[Key]().union(*found.values())
         ever = set[Key]()
         for read in both:
@@ -74,7 +77,7 @@ class InvoiceComparer:
                 read.month.rows, read.by_half
             )
         for key in ever - persistent:
-            comparisons[day_of[key]].changed += 1
+            self.comparisons[day_of[key]].changed += 1
         return ever | persistent
 
     def compare_with_warehouse(
@@ -85,7 +88,6 @@ class InvoiceComparer:
         quarantined: Collection[Key],
         read_at: Mapping[date, datetime],
         known: Mapping[date, Part],
-        comparisons: Mapping[date, Comparison],
         *,
         excluded: Collection[Key],
     ) -> None:
@@ -104,7 +106,7 @@ class InvoiceComparer:
         for day, keys in keys_of.items():
             seen = differences_by_key([known[day].rows]) if day in known else {}
             compare_with_warehouse(
-                comparisons[day],
+                self.comparisons[day],
                 keys,
                 listed,
                 held,
@@ -114,13 +116,7 @@ class InvoiceComparer:
                 now=now,
             )
 
-    def never_read(
-        self,
-        read: InvoiceReadings,
-        read_at: Collection[date],
-        history: Window,
-        comparisons: Mapping[date, Comparison],
-    ) -> None:
+    def never_read(self, read: InvoiceReadings, read_at: Collection[date], history: Window) -> None:
         """Count the rows of days within the warehouse's `history` that no load has read.
 
         `history` spans the first to the last loaded day; earlier days are not requested, later days
@@ -128,7 +124,7 @@ class InvoiceComparer:
         """
         for key, day in self._days((read,)).items():
             if day in history and day not in read_at:
-                comparisons[day].add("never_read", key)
+                self.comparisons[day].add("never_read", key)
 
     def day(self, record: ClientInvoice) -> date | None:
         """Return the day in whose list the service includes a row; None if the row has no such date."""

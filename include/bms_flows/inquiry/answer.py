@@ -18,6 +18,8 @@ from bms_warehouse.queries import loads
 MOST_EVENTS: Final = 25
 """Events of a timeline that fit on a screen; the latest are shown."""
 HIDDEN: Final = "(personal)"
+CHECKED: Final = 3
+"""Latest versions whose stored responses are checked."""
 
 
 class Event(NamedTuple):
@@ -85,10 +87,6 @@ class Inquiry:
         rows = self.connection.execute(text(statement), given)
         return [dict(row) for row in rows.mappings()]
 
-    def step(self, number: int) -> Mapping[Any, Any] | None:
-        """Return a step of a run."""
-        return loads.step(self.connection, number)
-
     def timeline(
         self,
         versions: Sequence[Mapping[str, Any]],
@@ -102,20 +100,27 @@ class Inquiry:
         for before, after in zip([None, *versions], versions, strict=False):
             what = "first seen" if before is None else describe(before, after)
             if before is not None and what is None:
-                what = f"changed: {self._changes(before, after, public)}"
+                names = (n for n in after if not n.startswith("_") and before.get(n) != after[n])
+                changes = ", ".join(
+                    f"{n} {before.get(n)} → {after[n]}"
+                    if self.personal or n in public
+                    else f"{n} {HIDDEN}"
+                    for n in names
+                )
+                what = f"changed: {changes or 'only unknown fields'}"
             at = after["_observed_at"] or after["_changed_at"]
-            yield Event(at, str(what), run_of(self.step(after["_step_run_id"])))
+            yield Event(at, str(what), run_of(loads.step(self.connection, after["_step_run_id"])))
 
-    def _changes(
-        self, before: Mapping[str, Any], after: Mapping[str, Any], public: frozenset[str]
-    ) -> str:
-        """Return the fields that differ between two versions, with values as far as they may be shown."""
-        names = [n for n in after if not n.startswith("_") and before.get(n) != after[n]]
-        shown = [
-            f"{n} {before.get(n)} → {after[n]}" if self.personal or n in public else f"{n} {HIDDEN}"
-            for n in names
-        ]
-        return ", ".join(shown) or "only unknown fields"
+    def stored(
+        self,
+        versions: Sequence[Mapping[str, Any]],
+        check: Callable[[Mapping[str, Any], Mapping[str, Any]], tuple[str, str]],
+    ) -> Iterator[str]:
+        """Yield what `check` says of the latest versions, given details of the step and version."""
+        for version in versions[-CHECKED:]:
+            step = loads.step(self.connection, version["_step_run_id"])
+            where, result = check((step and step["details"]) or {}, version)
+            yield f"Version {version['_version']}: {where + ': ' if where else ''}{result}"
 
     def quarantined(
         self, resource: str, key: str, entity: int | None = None, fields: Sequence[str] = ()

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date
+from functools import partial
 from typing import Any
 
 from bms.records import ClientInvoice
@@ -17,8 +18,6 @@ from bms_flows.texts import section_of
 
 MOST = 5
 """Invoices of one number, such as those of several entities, that are shown."""
-CHECKED = 3
-"""Latest versions whose stored responses are checked."""
 _LOOSE = (
     r"regexp_replace(regexp_replace(lower({}), '(^|[^0-9])0+(?=[0-9])', '\1', 'g'),"
     " '[^[:alnum:]]+', '', 'g')"
@@ -92,8 +91,7 @@ def _invoice(asked: Inquiry, key: Mapping[str, Any]) -> Answer:
     )
     answer.events += asked.timeline(versions, PUBLIC, _said)
     answer.events += asked.quarantined("client_invoice", str(row["id_invoice"]), entity)
-    for version in versions[-CHECKED:]:
-        answer.stored.append(_checked(asked, version))
+    answer.stored += asked.stored(versions, partial(stored.invoice, asked.root))
     answer.next += day_lines(asked, entity, row["_day"])
     return answer
 
@@ -103,15 +101,6 @@ def _said(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
         return "missing: its day was read without it"
     found = before["_missing_since"] and not after["_missing_since"]
     return f"found again on day {after['_day']}" if found else None
-
-
-def _checked(asked: Inquiry, version: Mapping[str, Any]) -> str:
-    step = asked.step(version["_step_run_id"])
-    details = step["details"] if step else None
-    if not details or not details.get("raw"):
-        return f"Version {version['_version']}: {stored.GONE}"
-    request, result = stored.invoice(asked.root, details, version)
-    return f"Version {version['_version']}: {request + ': ' if request else ''}{result}"
 
 
 def day_lines(asked: Inquiry, entity: int, day: date | None) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """`bms why employee|contact|consultant`: versions, drops, decisions, duplicates, stored responses."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from bms.records.declaration import public_fields
@@ -12,7 +13,6 @@ from bms_flows.mirror.resources import MIRRORED
 
 MOST: Final = 5
 """Records of one payroll number or address that are shown."""
-CHECKED: Final = 3
 NAMES: Final = ("payroll_number", "business_email", "personal_email", "email")
 """Columns besides the ids by which a record is found; duplicates have the same."""
 IDS: Final = ("id_employee", "reference_number")
@@ -53,15 +53,7 @@ def _record(asked: Inquiry, resource: MirroredResource, key: object) -> Answer:
     answer.events += asked.timeline(versions, public, _said)
     answer.events += asked.quarantined(resource.name, str(key))
     answer.events += drops.events_of_record(asked, resource.name, str(key))
-    zones = [str(asked.settings.time_zone), "UTC"]  # of runs that did not record theirs
-    for version in versions[-CHECKED:]:
-        step = asked.step(version["_step_run_id"])
-        details = (step and step["details"]) or {}
-        read_in = [details["zone"]] if "zone" in details else zones
-        where, result = stored.record(asked.root, details.get("raw"), resource, version, read_in)
-        answer.stored.append(
-            f"Version {version['_version']}: {where + ': ' if where else ''}{result}"
-        )
+    answer.stored += asked.stored(versions, partial(stored.record, asked, resource))
     answer.next.append(_next(asked, resource))
     return answer
 

@@ -11,6 +11,7 @@ from upath import UPath
 from bms.decoding import RecordReader
 from bms.endpoints import BY_NAME
 from bms.errors import BmsError, MalformedResponse
+from bms_flows.inquiry.answer import Inquiry
 from bms_flows.invoices.decode import ResponseReader
 from bms_flows.invoices.raw import MOVED, REQUESTED, StoredResponses, unpacked
 from bms_flows.invoices.rows import RowReader
@@ -34,6 +35,8 @@ GONE = "no stored response any more (BMS_KEEP_RAW_DAYS, BMS_KEEP_PEOPLE_DAYS)"
 
 def invoice(root: UPath, details: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, str]:
     """Return the request that returned a version of an invoice, and the result of the check."""
+    if not details.get("raw"):
+        return "", GONE
     responses = StoredResponses.of_step(root, details)
     rows, missing = RowReader(responses.reading), row["_missing_since"] is not None
     for window, path in _responses(responses, row["_day"], moved=not missing):
@@ -67,18 +70,16 @@ def _responses(
 
 
 def record(
-    root: UPath,
-    raw: str | None,
-    resource: MirroredResource,
-    row: Mapping[str, Any],
-    zones: Sequence[str],
+    asked: Inquiry, resource: MirroredResource, details: Mapping[str, Any], row: Mapping[str, Any]
 ) -> tuple[str, str]:
     """Return the stored responses of a version of a mirrored record, and the result of the check.
 
     A row's digest has two halves: of the list item, and of the fields that only the detail has.
-    `zones` are the zones that the service's date-times may have.
     """
-    folder = root / raw if raw else None
+    raw, zone_read_in = details.get("raw"), details.get("zone")
+    # A run that did not record its zone may have read date-times in either.
+    zones = [zone_read_in] if zone_read_in else [str(asked.settings.time_zone), "UTC"]
+    folder = asked.root / raw if raw else None
     if folder is None or not folder.exists():
         return "", GONE
     digest = bytes(row["_row_hash"])

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sqlalchemy.engine import Connection
 
 from bms_flows.invoices.day_cache import DayCache
-from bms_flows.invoices.decode import CODE_NAMES, Decoded, KnownDay, Response, SplitResponse
+from bms_flows.invoices.decode import CODE_NAMES, Decoded, Response, SplitResponse
 from bms_flows.invoices.dedup import DedupIndex, IdArray, duplicate_rows
 from bms_flows.invoices.fetch import Batch
 from bms_flows.invoices.known_rows import KnownRows, known_rows
@@ -99,12 +99,13 @@ class Transform:
         """
         whole, alone = Window(responses[0][0].start, responses[-1][0].end), len(responses) == 1
         response = responses[0][1]
-        if not isinstance(response, SplitResponse):
-            stored = self._known(whole, {}) or KnownRows()
-            return [self._add(responses, stored, response, self._reader.read(response))]
         split = [each for _, each in responses if isinstance(each, SplitResponse)]
         days = {day: of_day for each in split for day, of_day in each.days.items()}
-        known = self._known(whole, days)
+        # None if the warehouse has other rows of these days.
+        known = known_rows(self.committed, self.id_entity, whole, days, self.excluded_days)
+        if not isinstance(response, SplitResponse):
+            read = self._reader.read(response)
+            return [self._add(responses, known or KnownRows(), response, read)]
         if known and not self.index.known(known.ids_of(whole)):
             raws = [raw for each in split for raw in each.others]
             if not raws:
@@ -173,10 +174,6 @@ class Transform:
         self.amounts_differ += unequal.to_pylist()
         self.rows.add(whole, rows, differing, are_new, read.records)
         return loads.copy_buffer(_stored(differing), new=pc.all(are_new).as_py())
-
-    def _known(self, window: Window, days: Mapping[date, KnownDay]) -> KnownRows | None:
-        """Return the rows that the warehouse has, None if `days` have other rows there."""
-        return known_rows(self.committed, self.id_entity, window, days, self.excluded_days)
 
     def _add_window(
         self,
@@ -311,10 +308,8 @@ class Transform:
     def _quarantine(self, record: InvalidRecord, window: Window) -> None:
         if isinstance(record.key, int):
             self.invalid_ids.add(record.key)
-        known = record.day is not None and record.day in window
-        first, last = (
-            (record.day, record.day) if known and record.day else (window.start, window.end)
-        )
+        days = (window.start, window.end)
+        first, last = (record.day,) * 2 if record.day and record.day in window else days
         row = InvalidRow.of(record.key, record.code, record.field, record.raw, first, last)
         if all(day in self.excluded_days for day in row.days):
             self.counts.rows_read -= 1

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, Row, select, update
+from sqlalchemy import Connection, Engine, select, update
 
 from bms_flows.catalog import CREATED_BY
 from bms_flows.monitoring import alarms
@@ -51,8 +51,13 @@ def notify(
         if send is None or not due(request, settings, now):
             continue
         with engine.begin() as connection:
-            locked = _lock(connection, request)
-            if locked is None or not due(locked._mapping, settings, now):  # noqa: SLF001 - SQLAlchemy's public name
+            plan = creation_plan.c
+            mine = (plan.drop_id == request["drop_id"]) & (plan.id == request["plan_id"])
+            waits = (plan.state == "made") & (plan.asked_at == request["asked_at"])
+            unanswered = select(plan.asked_at, plan.notified_at).where(mine, waits)
+            # None if it was answered, or another process sends it.
+            locked = connection.execute(unanswered.with_for_update(skip_locked=True)).mappings()
+            if not due(locked.one_or_none(), settings, now):
                 continue
             try:
                 reminder = request["notified_at"] is not None
@@ -62,9 +67,8 @@ def notify(
                     "the request to approve drop %s was not sent: %s", request["drop_id"], error
                 )
                 continue
-            connection.execute(
-                update(creation_plan).where(_is(request)).values(notified_at=clock(connection))
-            )
+            sent_at = {"notified_at": clock(connection)}
+            connection.execute(update(creation_plan).where(mine).values(sent_at))
             sent += 1
     return sent
 
@@ -72,9 +76,9 @@ def notify(
 def due(request: Any, settings: OnboardingSettings, now: datetime) -> bool:
     """Return whether a request needs a message: the first one, or a reminder. Pure.
 
-    `request` has `asked_at` and `notified_at`. An expired request needs none.
+    `request` has `asked_at` and `notified_at`. An expired request needs none, nor does None.
     """
-    if now - request["asked_at"] >= timedelta(hours=settings.approval_hours):
+    if request is None or now - request["asked_at"] >= timedelta(hours=settings.approval_hours):
         return False
     if request["notified_at"] is None:
         return True
@@ -127,18 +131,3 @@ def _message(
     )
     flow = CREATED_BY[request["resource"]].dag_id
     return asked.notice(Links.of(settings).approval(flow, request["dag_run_id"]), reminder=reminder)
-
-
-def _lock(connection: Connection, request: Any) -> Row[*tuple[Any, ...]] | None:
-    """Lock a request that still waits; return None if it was answered or another process sends it."""
-    columns = creation_plan.c
-    return connection.execute(
-        select(columns.asked_at, columns.notified_at)
-        .where(_is(request), columns.state == "made", columns.asked_at == request["asked_at"])
-        .with_for_update(skip_locked=True)
-    ).one_or_none()
-
-
-def _is(request: Any) -> Any:
-    columns = creation_plan.c
-    return (columns.drop_id == request["drop_id"]) & (columns.id == request["plan_id"])

@@ -31,16 +31,14 @@ create temporary table room on commit drop as select repeat('x', 1000) from gene
 
 
 def report(
-    connection: Connection, settings: FlowSettings, now: datetime | None = None
+    connection: Connection,
+    settings: FlowSettings,
+    now: datetime | None = None,
+    found: Mapping[str, Freshness] | None = None,
 ) -> dict[str, Any]:
     """Return the state of every flow and the open alarms, ready for JSON; times in UTC."""
     now = now or datetime.now(UTC)
-    return _report(read_freshness(connection, settings, now), connection, now)
-
-
-def _report(
-    found: Mapping[str, Freshness], connection: Connection, now: datetime
-) -> dict[str, Any]:
+    found = found or read_freshness(connection, settings, now)
     open_alarms = alarms.open_alarms(connection)
     alarming = bool(open_alarms) or any(each.alarming for each in found.values())
     return {
@@ -138,7 +136,7 @@ def check(warehouse: Engine, settings: FlowSettings, *, notify: bool) -> tuple[d
                 found = check_targets(connection, settings, Links.of(settings))
             else:
                 found = read_freshness(connection, settings)
-            answer = _report(found, connection, now)
+            answer = report(connection, settings, now, found)
     except WarehouseError as error:
         return {"state": "unknown", "at": iso(now), "reason": str(error)}, UNKNOWN
     return answer, HEALTHY if answer["state"] == "well" else ALARM

@@ -140,15 +140,13 @@ def _rows(resource: MirroredResource, key: str) -> Iterator[tuple[Table, ColumnE
         for table in (superseded(mirrored), mirrored):
             yield table, cast(table.c[resource.key], Text).in_(spellings(resource, key))
     named = [each.name for each in resource.tables]
+    ids = spellings(resource, key)
     yield (
         quarantine,
         quarantine.c.resource.in_(named)
         & or_(
-            quarantine.c.row_key.in_(spellings(resource, key)),
-            *(
-                quarantine.c.row_key.startswith(f"{each} ", autoescape=True)
-                for each in spellings(resource, key)
-            ),
+            quarantine.c.row_key.in_(ids),
+            *(quarantine.c.row_key.startswith(f"{each} ", autoescape=True) for each in ids),
             # Only if the row's own id is unreadable: a nested id may belong to another object.
             quarantine.c.row_key.startswith("sha256:")
             & quarantine.c.raw.regexp_match(_pattern(resource, key)),
@@ -156,9 +154,7 @@ def _rows(resource: MirroredResource, key: str) -> Iterator[tuple[Table, ColumnE
     )
     yield (
         creation_body,
-        creation_body.c.creation_id.in_(
-            select(creation.c.id).where(_of_record(resource, key) | _may_be(resource, key))
-        ),
+        creation_body.c.creation_id.in_(select(creation.c.id).where(_is_or_may_be(resource, key))),
     )
     if resource is CONTACTS:
         for table in (contact_agreement, contact_difference):
@@ -172,8 +168,8 @@ def _drops(
 
     A drop counts if its plan contains the record's ledger key or id, also as a candidate.
     """
-    mine = _of_record(resource, key)
     ids = spellings(resource, key)
+    mine = (creation.c.resource == resource.name) & creation.c.remote_id.in_(ids)
     matched = (creation_match.c.resource == resource.name) & creation_match.c.remote_id.in_(ids)
     rows = creation_plan.c.rows
     keys = [
@@ -189,7 +185,7 @@ def _drops(
         ]
     ]
     found: set[Any] = {
-        *connection.scalars(select(creation.c.drop_id).where(mine | _may_be(resource, key))),
+        *connection.scalars(select(creation.c.drop_id).where(_is_or_may_be(resource, key))),
         *connection.scalars(select(creation_match.c.drop_id).where(matched)),
         *connection.scalars(
             select(creation_plan.c.drop_id).where(
@@ -207,23 +203,12 @@ def _drops(
     return [Drop.of(row) for row in rows_of.mappings()]
 
 
-def _of_record(resource: MirroredResource, key: str) -> ColumnElement[bool]:
+def _is_or_may_be(resource: MirroredResource, key: str) -> ColumnElement[bool]:
+    """Condition of ledger rows that are the record, or may be and still await review."""
     ids = spellings(resource, key)
-    return (creation.c.resource == resource.name) & creation.c.remote_id.in_(ids)
-
-
-def _may_be(resource: MirroredResource, key: str) -> ColumnElement[bool]:
-    """Condition of ledger rows that may be the record and still await review."""
-    return (
-        (creation.c.resource == resource.name)
-        & (creation.c.state == "review")
-        & or_(
-            *(
-                creation.c.candidates.contains(cast([each], JSONB))
-                for each in spellings(resource, key)
-            )
-        )
-    )
+    candidate = or_(*(creation.c.candidates.contains(cast([each], JSONB)) for each in ids))
+    may_be = (creation.c.state == "review") & candidate
+    return (creation.c.resource == resource.name) & (creation.c.remote_id.in_(ids) | may_be)
 
 
 def _drop_files(
