@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date, timedelta
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -32,6 +32,7 @@ from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
+from bms_sandbox.serve import DEMO
 from bms_warehouse import database
 from proofs.interruptions import kill, watch, watch_durable
 from stack.processes import until
@@ -138,14 +139,7 @@ class Creation:
 
 def service(url: str, **given: Any) -> ClientSettings:
     """Return settings for the sandbox at `url`; waits between tries are short."""
-    settings = ClientSettings(
-        base_url=url,
-        client_id="demo-client",
-        application_id="demo-application",
-        secret="demo-secret",  # noqa: S106 - the sandbox's own
-        timeout=10,
-        backoff_cap=0.2,
-    )
+    settings = ClientSettings(base_url=url, timeout=10, backoff_cap=0.2, **asdict(DEMO))
     return replace(settings, **given)
 
 

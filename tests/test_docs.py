@@ -54,9 +54,7 @@ def flow_settings() -> dict[str, Any]:
                 continue
             found[f"BMS_{field.name.upper()}"] = getattr(settings(), field.name)
     del found["BMS_DETAILS"]
-    found["BMS_FRESH_HOURS"] = json.dumps(
-        {flow.dag_id: flow.freshness.hours for flow in WITH_TARGET if flow.freshness}
-    )
+    found["BMS_FRESH_HOURS"] = json.dumps({flow.dag_id: flow.fresh_hours for flow in WITH_TARGET})
     for resource in WITH_PRIVATE_FIELDS:
         found[f"BMS_{resource.details_level.upper()}"] = FlowSettings().details_of(resource.name)
     return found

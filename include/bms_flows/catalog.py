@@ -12,18 +12,6 @@ from bms_warehouse.resources import (
 )
 
 
-@dataclass(frozen=True)
-class FreshnessTarget:
-    """Limit on the age of a flow's last complete load; `BMS_FRESH_HOURS` gives other hours."""
-
-    impact: str
-    """What a missed target means for users of the data."""
-    hours: float = 26
-    """Default."""
-    daily: bool = False
-    """Whether the flow loads whole days: then only a load that includes yesterday counts."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Flow:
     """A DAG of the project."""
@@ -42,7 +30,12 @@ class Flow:
     """Steps that the flow records in the warehouse, in order."""
     process: tuple[str, ...] = ()
     """What a run does inside its tasks, in order; the DAG's documentation shows it."""
-    freshness: FreshnessTarget | None = None
+    impact: str = ""
+    """What a missed freshness target means for users of the data; empty without a target."""
+    fresh_hours: float = 26
+    """Limit on the age of the last complete load; `BMS_FRESH_HOURS` gives other hours."""
+    daily: bool = False
+    """Whether the flow loads whole days: then only a load that includes yesterday counts."""
     uses_pool: bool = True
     """Whether tasks of the flow send requests to the service, and so take slots of its pool."""
     on_board: bool = True
@@ -82,10 +75,8 @@ def _mirror(resource: ResourceDescription) -> Flow:
         tables=(resource.name, *([private] if resource.private_columns else ())),
         steps=("sync",),
         process=_MIRROR_PROCESS,
-        freshness=FreshnessTarget(
-            f"{resource.title} are out of date; new {resource.plural} are missing.",
-            hours=resource.fresh_hours,
-        ),
+        impact=f"{resource.title} are out of date; new {resource.plural} are missing.",
+        fresh_hours=resource.fresh_hours,
     )
 
 
@@ -105,7 +96,8 @@ _ROWS = (
             "Check that the load is plausible; hold implausible days.",
             "Publish rows, versions, watermark and control totals in one transaction.",
         ),
-        freshness=FreshnessTarget("Invoice reports lack recent days and late changes.", daily=True),
+        impact="Invoice reports lack recent days and late changes.",
+        daily=True,
     ),
     Flow(
         dag_id="invoice_report",
@@ -149,7 +141,7 @@ _ROWS = (
             "Compare the warehouse with the readings.",
             "Record the result of each day and list.",
         ),
-        freshness=FreshnessTarget("The warehouse has not been compared with the service."),
+        impact="The warehouse has not been compared with the service.",
     ),
     Flow(
         dag_id="service_contract",
@@ -161,7 +153,8 @@ _ROWS = (
             "Compare the findings with those of earlier runs and with the settings.",
             "Store new findings; send an alarm for each change and contradiction.",
         ),
-        freshness=FreshnessTarget("Changes of the service's behaviour stay undetected.", hours=172),
+        impact="Changes of the service's behaviour stay undetected.",
+        fresh_hours=172,
     ),
     Flow(
         dag_id="retention",
@@ -172,7 +165,7 @@ _ROWS = (
             "Delete files that are older than the retention of their kind.",
             "Delete request bodies and snapshots of the service that no drop needs.",
         ),
-        freshness=FreshnessTarget("Files with personal data are stored too long."),
+        impact="Files with personal data are stored too long.",
         uses_pool=False,
     ),
     Flow(
@@ -202,5 +195,5 @@ CREATED_BY: Final = {row.creates: row for row in _ROWS if row.creates}
 POOL_USERS: Final = tuple(row.dag_id for row in _ROWS if row.uses_pool)
 """DAGs with tasks in the pool of the service."""
 
-WITH_TARGET: Final = tuple(row for row in _ROWS if row.freshness)
+WITH_TARGET: Final = tuple(row for row in _ROWS if row.impact)
 """Flows with a freshness target."""

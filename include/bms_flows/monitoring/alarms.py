@@ -235,7 +235,7 @@ def notice(found: Alarm, links: Links) -> Notice:
         )
     code, section = section_of(found)
     flow = FLOWS.get(found.subject)
-    impact = [flow.freshness.impact] if flow and flow.freshness else []
+    impact = [flow.impact] if flow and flow.impact else []
     return Notice(
         f"Alarm{' update' if found.notified_at else ''}: {found.subject} ({found.code})",
         (

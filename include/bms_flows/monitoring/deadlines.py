@@ -122,8 +122,7 @@ def read_months(
     deadline = Deadline.of(flow, settings)
     if deadline is None:
         return []
-    daily = flow.freshness is not None and flow.freshness.daily
-    given = {"flow": flow.dag_id, "step": flow.last_step, "daily": daily, "since": since}
+    given = {"flow": flow.dag_id, "step": flow.last_step, "daily": flow.daily, "since": since}
     rows = connection.execute(_ENDS, {**given, "zone": settings.time_zone.key})
     return months(deadline, [LoadEnd(*row) for row in rows], now)
 

@@ -143,8 +143,7 @@ def evaluate_all(
         by_flow.setdefault(history.flow, []).append(history)
     found = {}
     for flow in WITH_TARGET:
-        default = flow.freshness.hours if flow.freshness else "off"
-        hours = settings.fresh_hours.get(flow.dag_id, default)
+        hours = settings.fresh_hours.get(flow.dag_id, flow.fresh_hours)
         limit = None if isinstance(hours, str) else timedelta(hours=hours)
         deadline = Deadline.of(flow, settings)
         entities = [evaluate(each, limit, now, deadline) for each in by_flow.get(flow.dag_id, [])]
@@ -178,7 +177,7 @@ def _histories(
     parameters = {
         "flow": flow.dag_id,
         "step": flow.last_step,
-        "daily": flow.freshness is not None and flow.freshness.daily,
+        "daily": flow.daily,
         "zone": settings.time_zone.key,
         "worst_last": WORST_LAST,
         "recent": last - RECENT,

@@ -70,7 +70,7 @@ def flow_page(page: Page, name: str) -> dict[str, Any]:
         else [],
         "contract": waiting.contract(warehouse) if name == "service_contract" else [],
         "months": deadlines.read_months(warehouse, flow, page.settings, now - MONTHS, now)
-        if flow.freshness
+        if flow.impact
         else [],
     }
     page.close_warehouse()
