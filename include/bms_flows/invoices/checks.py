@@ -1,7 +1,6 @@
 """Checks of an invoice load that no share of rows expresses: currencies, and the end of the range; pure."""
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date
 
 from bms.dates import parse_date
@@ -13,23 +12,14 @@ CURRENCY_ROWS = 3
 """Fewer invoices of a currency may get another currency."""
 
 
-@dataclass(frozen=True)
-class History:
-    """The entity's published days and currencies before the load."""
-
-    days: DayHistory = field(default_factory=DayHistory)
-    currencies: frozenset[str] = frozenset()
-    """Currencies of all published loads."""
-    stored_currencies: Mapping[str, Mapping[date, int]] = field(default_factory=dict)
-    """Stored invoices by currency and day."""
-
-
-def currency_findings(found: Mapping[str, Collection[date]], history: History) -> Iterator[Finding]:
+def currency_findings(
+    found: Mapping[str, Collection[date]], history: DayHistory
+) -> Iterator[Finding]:
     """Yield currencies that are new to the entity, and currencies that its days lost.
 
     `found` has the days of each currency. Days without invoices lost more than a currency.
     """
-    if len(history.days.days) >= USUAL_WEEKS * 7:
+    if len(history.days) >= USUAL_WEEKS * 7:
         for currency in sorted(found.keys() - history.currencies):
             yield Finding("currency_new", currency, frozenset(found[currency]))
     returned = {day for days in found.values() for day in days}

@@ -71,6 +71,10 @@ class DayHistory:
     """Earlier counts of days that were held for their count."""
     earlier: Sequence[StoredProfile] = ()
     """Profiles of earlier loads, the latest first."""
+    currencies: frozenset[str] = frozenset()
+    """Currencies of all published loads."""
+    stored_currencies: Mapping[str, Mapping[date, int]] = field(default_factory=dict)
+    """Stored invoices by currency and day."""
 
     def working(self, day: date) -> bool:
         """Return whether invoices are expected on a day."""

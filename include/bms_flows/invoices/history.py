@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, func, select
 
-from bms_flows.invoices.checks import History
 from bms_flows.invoices.day_counts import HISTORY, DayHistory, HeldDay
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import profiles
@@ -22,7 +21,7 @@ def load_history(
     days: Iterable[date],
     zone: ZoneInfo,
     holidays: Container[date],
-) -> History:
+) -> DayHistory:
     """Return the history that the checks of `unit`, which read `days`, compare with."""
     read = set(days)
     day = client_invoice_day.c
@@ -56,7 +55,7 @@ def load_history(
     earlier = profiles.earlier(connection, unit.list_id, zone)
     published = {each: invoices for each, invoices in counts}  # noqa: C416 - rows, which dict() doesn't take
     held = _held(connection, unit.id_entity, zone)
-    return History(DayHistory(published, holidays, held, earlier), frozenset(known), by_currency)
+    return DayHistory(published, holidays, held, earlier, frozenset(known), by_currency)
 
 
 def _held(connection: Connection, id_entity: int, zone: ZoneInfo) -> dict[date, list[HeldDay]]:

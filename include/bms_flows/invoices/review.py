@@ -91,12 +91,12 @@ async def review_load(
         committed, unit, transform.totals.days, settings.time_zone, holidays
     )
     not_accepted = quarantine.not_accepted(committed, unit.list_id, transform.invalid_rows)
-    profile = load_profile(transform, loader, known.days.days, not_accepted)
+    profile = load_profile(transform, loader, known.days, not_accepted)
     today = local_date(transform.read_at, settings.time_zone)
     days = {day: each.invoices for day, each in transform.complete_days.items()}
     findings = [
-        *judge(profile, known.days.earlier),
-        *day_findings(days, known.days, today=today),
+        *judge(profile, known.earlier),
+        *day_findings(days, known, today=today),
         *currency_findings(transform.totals.currencies, known),
     ]
     windows = [each.window for each in transform.windows]

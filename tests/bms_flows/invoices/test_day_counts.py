@@ -2,13 +2,14 @@
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from math import comb
 from typing import Any
 
 import pytest
 
-from bms_flows.invoices.checks import History, contains_day, currency_findings, empty_last_day
+from bms_flows.invoices.checks import contains_day, currency_findings, empty_last_day
 from bms_flows.invoices.day_counts import (
     CONFIRMED,
     HISTORY_WEEKS,
@@ -139,10 +140,10 @@ def test_days_that_were_held_leave_what_is_usual_to_older_ones(weeks: Sequence[i
 
 
 def test_new_and_missing_currencies_are_findings_of_their_days() -> None:
-    history = History(
-        DayHistory(USUAL),
-        frozenset({"EUR", "USD"}),
-        {"EUR": {MONDAY: 2, FRIDAY: 1}, "USD": {MONDAY: 2}},
+    history = DayHistory(
+        USUAL,
+        currencies=frozenset({"EUR", "USD"}),
+        stored_currencies={"EUR": {MONDAY: 2, FRIDAY: 1}, "USD": {MONDAY: 2}},
     )
     found = {"GBP": [TUESDAY], "CHF": [MONDAY, FRIDAY]}
     gone = Finding("currency_gone", "EUR", frozenset([MONDAY, FRIDAY]))
@@ -151,7 +152,7 @@ def test_new_and_missing_currencies_are_findings_of_their_days() -> None:
         Finding("currency_new", "GBP", frozenset([TUESDAY])),
         gone,
     ]
-    new = History(DayHistory(), history.currencies, history.stored_currencies)
+    new = replace(history, days={})
     assert [*currency_findings(found, new)] == [gone], "too early to judge new currencies"
 
 
