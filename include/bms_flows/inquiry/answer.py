@@ -116,7 +116,7 @@ class Inquiry:
         versions: Sequence[Mapping[str, Any]],
         check: Callable[[Mapping[str, Any], Mapping[str, Any]], tuple[str, str]],
     ) -> Iterator[str]:
-        """Yield what `check` says of the latest versions, given details of the step and version."""
+        """Yield the result of `check`, which takes details of a step and a version, for the latest versions."""
         for version in versions[-CHECKED:]:
             step = loads.step(self.connection, version["_step_run_id"])
             where, result = check((step and step["details"]) or {}, version)
