@@ -142,11 +142,9 @@ class Onboarding:
         users, void = self._answering(drop)
         left = bool(approved and users) and answer.get("id") not in {None, *users}
         if (other or left) and proposed["ask"]:
-            log.warning(
-                "drop %s: the answer is to another plan, or its user is no approver any more, so"
-                " approval is requested again",
-                drop_id,
-            )
+            why = "the answer is to another plan, or its user is no approver any more"
+            log.warning("drop %s: %s, so approval is requested again", drop_id, why)
+            plans.ask_again(plan_id)
             question = {**proposed["question"], "users": users, "excluded": void}
             return {**nothing, "ask": True, "question": question}
         if other:

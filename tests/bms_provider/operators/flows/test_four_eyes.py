@@ -84,16 +84,18 @@ def test_the_answer_of_the_user_who_submitted_the_drop_is_void(
 
 
 def test_the_answer_of_a_user_who_is_no_approver_any_more_is_void(
-    dropped: str, monkeypatch: pytest.MonkeyPatch
+    dropped: str, warehouse: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A request waits for days, in which an approver may leave."""
+    """A request waits for days, in which an approver may leave; the other approvers get a message."""
     monkeypatch.setenv("BMS_APPROVAL", "always")
     monkeypatch.setenv("BMS_APPROVERS", TWO)
     with triggered(None, path=dropped):
         proposed = plan("employee")
         monkeypatch.setenv("BMS_APPROVERS", '{"employees": ["marie", "anne"]}')
         answer = {"plan": proposed["plan"], "approved": True, "who": "Paul", "id": "paul"}
+        execute(warehouse, "update bms.creation_plan set notified_at = now()")
         again = enter(proposed, answer)
+        assert scalar(warehouse, "select notified_at is null from bms.creation_plan")
         assert (again["ask"], again["chunks"]) == (True, [])
         assert again["question"]["users"] == ["marie", "anne"]
         assert enter(again, {**answer, "who": "Anne", "id": "anne"})["chunks"]
