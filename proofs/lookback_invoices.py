@@ -62,12 +62,8 @@ class Company:
         return any(before < at <= today for at in self.paid_on[day])
 
 
-@dataclass(frozen=True)
-class Change:
-    """A change that nothing announces: the invoice's day, and when it happens."""
-
-    day: date
-    on: date
+Change = tuple[date, date]
+"""A change that nothing announces: the invoice's day, and when it happens."""
 
 
 @dataclass
@@ -88,7 +84,7 @@ def changes(company: Company, seed: int) -> list[Change]:
         on = START + draws.randrange(RUNS - max(SEEN_AFTER)) * DAY
         day = on - draws.randrange(OLDEST + 1) * DAY
         if company.paid_on.get(day):
-            drawn.append(Change(day, on))
+            drawn.append((day, on))
     return drawn
 
 
@@ -136,14 +132,14 @@ def simulate(name: str, plan: Plan, *, never_paid: float = NEVER_PAID, seed: int
     for n in range(RUNS):
         today = START + n * DAY
         waiting: dict[date, list[int]] = {}
-        for number, change in enumerate(happened):
-            if change.on <= today and number not in delays:
-                waiting.setdefault(change.day, []).append(number)
+        for number, (day, on) in enumerate(happened):
+            if on <= today and number not in delays:
+                waiting.setdefault(day, []).append(number)
         read, asked = _run(company, today, plan, waiting)
         days, requests = days + len(read), requests + asked
         for day in read & waiting.keys():
             for number in waiting[day]:
-                delays[number] = (today - happened[number].on).days + 1
+                delays[number] = (today - happened[number][1]).days + 1
 
     def within(runs: int) -> float:
         return sum(delay <= runs for delay in delays.values()) / len(happened)

@@ -73,9 +73,10 @@ async def probe_range_date(sample: Sample, assumed: str) -> ContractFinding:
         left += {assumed} & {*fields_within(with_assumed, sample.window)}
     for first, second in itertools.combinations(left, 2):
         row = distinguishing_row(sample.rows, first, second)
-        if row is None or first not in left or second not in left:
+        day = _day(row.get(first)) if row else None
+        if row is None or day is None or not {first, second} <= {*left}:
             continue
-        around = await sample.read_range(_around(row, first))
+        around = await sample.read_range(Window(day - DAY, day + DAY))
         if around.ok:
             contains = any(
                 each.get("id_invoice") == row.get("id_invoice") for each in around.rows()
@@ -168,10 +169,3 @@ def _day(value: Any) -> date | None:
         return parse_date(value) if isinstance(value, str) else None
     except ValueError:
         return None
-
-
-def _around(row: Row, field: str) -> Window:
-    day = _day(row.get(field))
-    if day is None:
-        raise ValueError(f"{field} is not a day")
-    return Window(day - DAY, day + DAY)

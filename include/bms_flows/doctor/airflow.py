@@ -71,15 +71,12 @@ def import_errors(api: Api) -> Iterator[Finding]:
 
 def dags(api: Api, settings: FlowSettings) -> Iterator[Finding]:
     """Yield DAGs that Airflow does not know, and paused ones whose target is not switched off."""
-    known = {}
-    for name in FLOWS:
-        if (found := api.call(f"/api/v2/dags/{name}")) is not None:
-            known[name] = found["is_paused"]
-    for name in FLOWS:
-        if name not in known:
+    for name, flow in FLOWS.items():
+        found = api.call(f"/api/v2/dags/{name}")
+        if found is None:
             yield Finding("dag_missing", f"{name}.")
-        elif known[name] and settings.fresh_hours.get(name) != "off":
-            yield Finding("dag_paused", f"{name}: {FLOWS[name].title}.")
+        elif found["is_paused"] and settings.fresh_hours.get(name) != "off":
+            yield Finding("dag_paused", f"{name}: {flow.title}.")
 
 
 def pool(api: Api, environment: Mapping[str, str]) -> Iterator[Finding]:
