@@ -22,19 +22,9 @@ def new_row(digest: str, manager_key: str | None = None) -> NewRow:
 
 
 def entry(state: State = State.READY, **given: Any) -> Entry:
-    return Entry(
-        **{
-            "id": 1,
-            "key": "k",
-            "digest": "d",
-            "max_attempts": 5,
-            "state": state,
-            "owner": "me",
-            "leased_until": NOW + LIFE,
-            "checked_at": NOW,
-            **given,
-        }
-    )
+    leased = {"owner": "me", "leased_until": NOW + LIFE, "checked_at": NOW}
+    made = Entry(id=1, key="k", digest="d", max_attempts=5, state=state)
+    return msgspec.structs.replace(made, **(leased | given))
 
 
 def since_boot(at: datetime) -> BootTime:

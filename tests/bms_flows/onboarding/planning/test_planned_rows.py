@@ -42,16 +42,9 @@ DELETED = structs.replace(known(1), deleted=True)
 
 def row(data: dict[str, Any], line: int = 2, **given: Any) -> PlannedRow:
     """The planned row of `data`: a creation, but for the fields in `given`."""
-    return PlannedRow(
-        **{
-            "line": line,
-            "action": Action.CREATE,
-            "key": IDENTITY.key(data),
-            "digest": body_digest(data),
-            "body": build(EMPLOYEE, data),
-            **given,
-        }
-    )
+    key, body = IDENTITY.key(data), build(EMPLOYEE, data)
+    made = PlannedRow(line=line, action=Action.CREATE, key=key, digest=body_digest(data), body=body)
+    return replace(made, **given)
 
 
 def rejected(data: dict[str, Any], code: str, line: int = 2, **given: Any) -> PlannedRow:

@@ -75,17 +75,9 @@ def known(n: int, remote_id: str = "g", **given: Any) -> ServiceRecord:
 
 
 def entry(n: int, state: State, **given: Any) -> Entry:
-    key = IDENTITY.key(values(n)) or ""
-    return Entry(
-        **{
-            "id": n,
-            "key": key,
-            "digest": body_digest(values(n)),
-            "max_attempts": 5,
-            "state": state,
-            **given,
-        }
-    )
+    key, digest = IDENTITY.key(values(n)) or "", body_digest(values(n))
+    made = Entry(id=n, key=key, digest=digest, max_attempts=5, state=state)
+    return structs.replace(made, **given)
 
 
 def ledger(*entries: Entry) -> PlanningView:

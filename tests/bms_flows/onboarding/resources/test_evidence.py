@@ -24,15 +24,14 @@ EXPECTED = ExpectedRecord(
 )
 
 
+CREATED = Entry(
+    id=1, key="k", digest="", max_attempts=5, attempt=1, state=State.CREATED, remote_id="g1"
+)
+
+
 def shown(remote_id: str = "g1", **given: Any) -> ServiceRecord:
-    return ServiceRecord(
-        **{
-            "remote_id": remote_id,
-            "key": "k",
-            "comparison_fields": EXPECTED.comparison_fields,
-            **given,
-        }
-    )
+    made = ServiceRecord(remote_id=remote_id, key="k", comparison_fields=EXPECTED.comparison_fields)
+    return msgspec.structs.replace(made, **given)
 
 
 def resolved(
@@ -142,16 +141,13 @@ def test_records_agree_fully_only_if_each_field_is_present_on_both_sides(
 
 
 def test_the_audit_finds_a_duplicate_name_and_ignores_a_shared_mailbox() -> None:
-    entry = Entry(
-        id=1, key="k", digest="", max_attempts=5, attempt=1, state=State.CREATED, remote_id="g1"
-    )
     shared = shown("g2", comparison_fields={**EXPECTED.comparison_fields, "name": "c\0d"})
-    assert compare({"k": entry}, [shown(), shared], named=True) == []
-    assert compare({"k": entry}, [shown(), shared]) == [
+    assert compare({"k": CREATED}, [shown(), shared], named=True) == []
+    assert compare({"k": CREATED}, [shown(), shared]) == [
         DuplicateFinding("double", 1, "k", ("g1", "g2"))
     ]
     again = compare(
-        {"k": entry}, [shown(), shared, shown("g3", other_digests=("k",), key="x")], named=True
+        {"k": CREATED}, [shown(), shared, shown("g3", other_digests=("k",), key="x")], named=True
     )
     assert again == [DuplicateFinding("double", 1, "k", ("g1", "g3"))]
 
@@ -160,32 +156,25 @@ def test_the_audit_finds_a_duplicate_name_and_ignores_a_shared_mailbox() -> None
 def test_a_record_of_which_a_reviewer_decided_that_it_is_another_person_is_no_duplicate(
     state: State,
 ) -> None:
-    entry = Entry(
-        id=1, key="k", digest="", max_attempts=5, attempt=1, state=state, dismissed=("g1",)
-    )
-    entry = msgspec.structs.replace(entry, remote_id="g2" if state is State.CREATED else None)
+    made = "g2" if state is State.CREATED else None
+    entry = msgspec.structs.replace(CREATED, state=state, dismissed=("g1",), remote_id=made)
     assert compare({"k": entry}, [shown(), shown("g2")][: 1 + (state is State.CREATED)]) == []
 
 
 def test_the_audit_finds_a_duplicate_under_a_loose_form_of_the_key() -> None:
     """The service stores the number otherwise than it was sent: no record shows the row's key."""
-    entry = Entry(
-        id=1, key="k", digest="", max_attempts=5, attempt=1, state=State.CREATED, remote_id="g1"
-    )
     own = shown("g1", key="K", other_digests=("loose",), loose_digests=("loose",))
     double = shown("g2", key="K", other_digests=("loose",), loose_digests=("loose",))
     found = [DuplicateFinding("double", 1, "k", ("g1", "g2"))]
-    assert compare({"k": entry}, [own, double]) == found
+    assert compare({"k": CREATED}, [own, double]) == found
     namesake = msgspec.structs.replace(
         double, comparison_fields={**EXPECTED.comparison_fields, "name": "c\0d"}
     )
     unnamed = msgspec.structs.replace(double, comparison_fields={"name": None, "start_date": None})
-    assert compare({"k": entry}, [own, namesake, unnamed]) == []
-    other = Entry(
-        id=2, key="x", digest="", max_attempts=5, attempt=1, state=State.CREATED, remote_id="g2"
-    )
-    assert compare({"k": entry, "x": other}, [own, double]) == []
-    decided = msgspec.structs.replace(entry, dismissed=("g2",))
+    assert compare({"k": CREATED}, [own, namesake, unnamed]) == []
+    other = msgspec.structs.replace(CREATED, id=2, key="x", remote_id="g2")
+    assert compare({"k": CREATED, "x": other}, [own, double]) == []
+    decided = msgspec.structs.replace(CREATED, dismissed=("g2",))
     assert compare({"k": decided}, [own, double]) == []
 
 
