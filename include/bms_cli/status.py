@@ -99,8 +99,9 @@ def _show(report: Mapping[str, Any], settings: FlowSettings) -> None:
                 name,
                 each["state"],
                 _hours(each["age_s"]),
-                _hours(each["limit_s"]),
-                _local(each["complete_at"], links),
+                _hours(each["limit_s"]) + (f", by {by}" if (by := each["deadline"]) else ""),
+                _local(each["complete_at"], links)
+                + (f", has {day}" if (day := each["newest_day"]) else ""),
                 _run(each.get("last_run"), links),
             )
             for name, each in flows.items()

@@ -91,6 +91,20 @@ def test_a_flow_without_target_is_healthy_unless_its_last_run_failed(
     assert out.startswith(f"Health: 2 healthy, 1 need an action, {len(FLOWS) - 5} never ran, ")
 
 
+def test_a_deadline_and_the_newest_day_of_a_flow_are_shown(
+    warehouse: Engine, shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMS_FRESH_BY", '{"contact_sync": "07:30"}')
+    add_step(warehouse)
+    _, out = shown("status", "--json")
+    flow = json.loads(out)["flows"]["contact_sync"]
+    assert flow["deadline"] == "07:30"
+    assert flow["newest_day"] < datetime.now(PARIS).date().isoformat()
+    _, out = shown("status")
+    assert " min, by 07:30 │" in out
+    assert f"T, has {flow['newest_day']} │" in out
+
+
 @pytest.mark.parametrize("terminal", [{"COLUMNS": "40"}, {"COLUMNS": "80", "FORCE_COLOR": "1"}])
 def test_nothing_is_cut_in_a_file_or_a_terminal_of_80_columns(
     warehouse_uri: str, terminal: dict[str, str]

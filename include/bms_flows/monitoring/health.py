@@ -75,6 +75,8 @@ def _flow(freshness: Freshness) -> dict[str, Any]:
         "complete_at": iso(freshness.complete_at),
         "age_s": _seconds(freshness.age),
         "limit_s": _seconds(freshness.limit),
+        "deadline": freshness.deadline and freshness.deadline.by.isoformat("minutes"),
+        "newest_day": freshness.newest_day and freshness.newest_day.isoformat(),
         "entities": {str(each.id_entity): each.state for each in entities},
     }
 

@@ -43,9 +43,7 @@ def _flow(fresh: dict[str, Any] | None, latest: list[RowMapping]) -> dict[str, A
     last = latest[0] if latest else None
     untargeted: dict[str, Any] = {
         "state": last["state"] if last else "never_ran",
-        "complete_at": None,
-        "age_s": None,
-        "limit_s": None,
+        **dict.fromkeys(("complete_at", "age_s", "limit_s", "deadline", "newest_day")),
         "entities": {},
     }
     return {
