@@ -4,12 +4,13 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, text
 from upath import UPath
 
+from bms_flows.invoices.units import Unit
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.notice import Links
 from bms_flows.texts import section_of
@@ -121,6 +122,33 @@ class Inquiry:
             step = loads.step(self.connection, version["_step_run_id"])
             where, result = check((step and step["details"]) or {}, version)
             yield f"Version {version['_version']}: {where + ': ' if where else ''}{result}"
+
+    def reviews(self, flow: str, entity: int | None, day: date | None = None) -> Iterator[Event]:
+        """Yield when a day of invoices, or a list, was held for review, and when an operator accepted it."""
+        rows = self.query(
+            """
+            select * from bms.step_run
+            where flow = :flow and id_entity is not distinct from cast(:entity as bigint)
+                and (cast(:day as date) is null or :day between window_start and window_end)
+                and (state = 'suspect' or coalesce(details ->> 'accepted_by', details ->> 'accepts') is not null)
+            order by id desc limit :most
+            """,
+            flow=flow,
+            entity=entity,
+            day=day,
+            most=MOST_EVENTS,
+        )
+        for row in rows:
+            details = row["details"]
+            if day is None or day in Unit.from_dict(details).days:
+                codes = ", ".join(details.get("violations") or ["many_gone"])
+                by = details.get("accepted_by") or "an operator"
+                said = (
+                    f"held for review ({codes})"
+                    if row["state"] == "suspect"
+                    else f"accepted by {by}"
+                )
+                yield Event(row["finished_at"], f"{'day' if day else 'list'} {said}", run_of(row))
 
     def quarantined(
         self, resource: str, key: str, entity: int | None = None, fields: Sequence[str] = ()

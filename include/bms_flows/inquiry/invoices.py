@@ -91,6 +91,8 @@ def _invoice(asked: Inquiry, key: Mapping[str, Any]) -> Answer:
     )
     answer.events += asked.timeline(versions, PUBLIC, _said)
     answer.events += asked.quarantined("client_invoice", str(row["id_invoice"]), entity)
+    if row["_day"]:
+        answer.events += asked.reviews("invoice_extraction", entity, row["_day"])
     answer.stored += asked.stored(versions, partial(stored.invoice, asked.root))
     answer.next += day_lines(asked, entity, row["_day"])
     return answer

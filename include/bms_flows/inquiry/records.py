@@ -52,6 +52,7 @@ def _record(asked: Inquiry, resource: MirroredResource, key: object) -> Answer:
     public = public_fields(resource.item) | public_fields(resource.detail)
     answer.events += asked.timeline(versions, public, _said)
     answer.events += asked.quarantined(resource.name, str(key))
+    answer.events += asked.reviews(LOADED_BY[resource.name].dag_id, row.get("_entity"))
     answer.events += drops.events_of_record(asked, resource.name, str(key))
     answer.stored += asked.stored(versions, partial(stored.record, asked, resource))
     answer.next.append(_next(asked, resource))

@@ -18,8 +18,10 @@ from bms_warehouse.database import clock
 from bms_warehouse.tables import step_run
 
 
-def accept_unit(flow: FlowContext, unit: Unit, step: step_log.Step) -> dict[str, Any] | None:
-    """Publish the held load `unit.accepts` and return its manifest.
+def accept_unit(
+    flow: FlowContext, unit: Unit, step: step_log.Step, by: str | None = None
+) -> dict[str, Any] | None:
+    """Publish the held load `unit.accepts`, as user `by` decided, and return its manifest.
 
     Days and invoices that were read again since stay unchanged; returns None if no day is left.
     Raises `ResponsesMissing` if a stored response is missing, and `Busy`.
@@ -56,6 +58,7 @@ def accept_unit(flow: FlowContext, unit: Unit, step: step_log.Step) -> dict[str,
                 committed=committed,
                 writing=writing,
                 accepted=details.get("measures", {}),  # versions before 0.1.0 stored none
+                accepted_by=by,
             )
             transform = publication.complete_stored(left, stored, clock(writing), later=True)
         return publication.manifest(transform)

@@ -54,6 +54,7 @@ class Publication:
     counters: Counters | None = None
     accepted: Mapping[str, str | None] = field(default_factory=dict)
     """Measures that an operator accepts with the load, with the first day."""
+    accepted_by: str | None = None
 
     def manifest(self, transform: Transform) -> dict[str, Any]:
         """Return the load's manifest for XCom: numbers, days and paths, no rows."""
@@ -74,6 +75,7 @@ class Publication:
         """Return the step run's details for the days of `unit`."""
         return {
             **unit.as_dict(),
+            "accepted_by": self.accepted_by,
             "raw": self.raw,
             "language": self.language,
             "zone": transform.reading.zone,

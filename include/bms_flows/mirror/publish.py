@@ -45,6 +45,7 @@ class MirrorOutcome:
     """Rows of the mirror before the run."""
     accept: bool
     """Whether an operator accepts the removals, and what the latest run was held for."""
+    accepted_by: str | None
     excess: int
     """Number of missing rows if an operator must accept the removals, otherwise 0."""
     private: bool
@@ -131,7 +132,7 @@ def publish(connection: Connection, outcome: MirrorOutcome, counters: Counters) 
         counts=outcome.counts,
         service=counters,
         reason=outcome.reason,
-        details=outcome.details,
+        details=outcome.details | ({"accepted_by": outcome.accepted_by} if outcome.accept else {}),
         at=stamp.observed_at,
     )
 

@@ -138,5 +138,7 @@ class RunOptions:
     """Whether the detail of every row is read again."""
     accept_gone: bool = False
     """Whether an operator has accepted more removals than the settings allow."""
+    accepted_by: str | None = None
+    """That operator."""
     private: bool = False
     """Whether private fields are stored."""

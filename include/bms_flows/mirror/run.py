@@ -140,6 +140,7 @@ class _MirrorRun:
             agreed=agreed,
             current=current,
             accept=self.options.accept_gone,
+            accepted_by=self.options.accepted_by,
             excess=excess,
             private=self.options.private,
             details={

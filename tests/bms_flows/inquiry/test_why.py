@@ -19,6 +19,7 @@ from bms_cli.app import main
 from bms_flows.inquiry.stored import DIFFERS, EQUAL, GONE
 from bms_flows.mirror.resource import RunOptions
 from bms_flows.monitoring import alarms
+from bms_flows.runtime.checks import LoadHeld
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.conftest import Extract
 from tests.bms_flows.invoices.listed import Company, invoice
@@ -161,6 +162,11 @@ def test_a_copy_that_was_not_loaded_is_no_change_by_hand(
     company.accept()
     _, out = why("invoice", "1")
     assert EQUAL in out
+    held, accepted = (
+        "day held for review (duplicate_ids) [invoice_extraction run 1,",
+        "day accepted by marie [",
+    )
+    assert 0 < out.index(held) < out.index(accepted)
 
 
 def test_an_expired_response_is_named(paid: Mapping[str, Any], why: Why, tmp_path: Path) -> None:
@@ -243,6 +249,25 @@ def test_a_contact_has_a_timeline_and_its_responses_are_checked(
     assert out.count(EQUAL) == 2
     assert DIFFERS not in out
     assert why("contact", contact["email"])[1] == out
+
+
+def test_a_removal_that_was_held_names_the_operator_who_accepted_it(
+    sandbox: Sandbox, mirror: Mirror, why: Why
+) -> None:
+    sandbox.fill(contacts=60)
+    mirror.run()
+    for number in range(1001, 1021):
+        sandbox.delete("contacts", number)
+    with pytest.raises(LoadHeld):
+        mirror.run()
+    manifest = mirror.run(asked=RunOptions(accept_gone=True, accepted_by="marie"))
+    assert "accepted_by" not in manifest
+    _, out = why("contact", "1005")
+    held, accepted = (
+        "list held for review (many_gone) [contact_sync run 2",
+        "list accepted by marie [",
+    )
+    assert 0 < out.index(held) < out.index(accepted)
 
 
 def test_a_doubled_employee_is_named(sandbox: Sandbox, mirror: Mirror, why: Why) -> None:

@@ -171,7 +171,7 @@ class Company:
         units = held_loads(self.warehouse, [1])
         manifests = []
         for unit in reversed(units) if newest_first else units:
-            manifest = accept_unit(self._flow(), unit, self._step(unit.span))
+            manifest = accept_unit(self._flow(), unit, self._step(unit.span), "marie")
             manifests += [manifest] if manifest else []
         return manifests
 

@@ -140,7 +140,7 @@ class BmsLoadClientInvoicesOperator(BmsLoadOperator):
             context["unit"] = f"entity {unit.id_entity}, {unit.span}"  # type: ignore[typeddict-unknown-key]  # for map_index_template
             step = flow_context.step("extract", id_entity=unit.id_entity, window=unit.span)
             if unit.accepts:
-                manifest = accept_unit(flow, unit, step)
+                manifest = accept_unit(flow, unit, step, context["dag_run"].triggering_user_name)
                 if manifest is None:
                     raise AirflowSkipException("Nothing to publish: the held days were read again.")
             else:
@@ -235,6 +235,7 @@ class BmsSyncOperator(BmsLoadOperator):
             private=level == "full" and bool(described.private_columns),
             full=bool(self.given(context, "full", bool | None)),
             accept_gone=bool(self.given(context, "accept_gone", bool | None)),
+            accepted_by=context["dag_run"].triggering_user_name,
         )
         step = flow_context.step("sync", id_entity=id_entity)
 

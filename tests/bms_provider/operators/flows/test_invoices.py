@@ -43,7 +43,8 @@ def run(
     """Run the block in the task context of a run of the given day in March."""
     first, last = (datetime(2026, 3, each, tzinfo=PARIS) for each in (day, day + 1))
     interval = {"data_interval_start": first, "data_interval_end": last, "run_after": last}
-    return task_of("invoice_extraction", run_id, params, run_type=kind, **interval)
+    user = {"triggering_user_name": "marie"}
+    return task_of("invoice_extraction", run_id, params, run_type=kind, **interval, **user)
 
 
 def test_accepting_held_days_is_skipped_after_the_days_were_read_again(
@@ -68,6 +69,19 @@ def test_accepting_held_days_is_skipped_after_the_days_were_read_again(
     states = [state for step, state in steps if step == "extract"]
     sound_days, held_day, held_day_again = "complete", "suspect", "complete"
     assert states == [sound_days, held_day, held_day_again]
+
+
+def test_the_user_who_accepts_held_days_is_recorded(sandbox: Sandbox, warehouse: Engine) -> None:
+    sandbox.set_fault("wrong_amount", operation="list_client_invoices", count=1)
+    with run("night", **WEEK):
+        done(BmsPlanInvoicesOperator)
+        with pytest.raises(LoadHeld):
+            done(BmsLoadClientInvoicesOperator, position=0)
+    with run("accepting", accept_suspect=True):
+        done(BmsPlanInvoicesOperator)
+        done(BmsLoadClientInvoicesOperator, position=0)
+    recorded = "select details->>'accepted_by' from bms.step_run where step = 'extract' order by id"
+    assert [each for (each,) in fetch(warehouse, recorded)] == [None, None, "marie"]
 
 
 def planned(warehouse: Engine, run_id: str) -> list[str]:

@@ -28,7 +28,9 @@ pytestmark = pytest.mark.usefixtures("connected", "warehouse_connection", "data_
 def run(run_id: str, **params: Any) -> Iterator[Any]:
     """Run the block in a task context; yield the context."""
     context: Any = {
-        "dag_run": SimpleNamespace(dag_id="contact_sync", run_id=run_id),
+        "dag_run": SimpleNamespace(
+            dag_id="contact_sync", run_id=run_id, triggering_user_name="marie"
+        ),
         "params": CONTACTS | params,
         "task": SimpleNamespace(pool="default_pool", pool_slots=1, outlets=[assets.CONTACT]),
         "outlet_events": OutletEventAccessors(),
