@@ -4,7 +4,7 @@ Clients, operators and `get_df` take the methods, arguments and results of an op
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final, Literal, get_args, get_origin
@@ -188,3 +188,13 @@ BY_OPERATION: Final[Mapping[str, type[Record]]] = {
     each.name: each.record for each in ENDPOINTS if each.record is not None
 }
 """The record that each reading operation returns."""
+
+
+def named(operations: Iterable[str]) -> list[Endpoint]:
+    """Return the operations of these names; raise `ValueError` for a name that the service does not have."""
+    operations = [*operations]
+    if unknown := [name for name in operations if name not in BY_NAME]:
+        raise ValueError(
+            f"the service has no operation {', '.join(unknown)}; it has {', '.join(BY_NAME)}"
+        )
+    return [BY_NAME[name] for name in operations]

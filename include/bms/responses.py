@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from bms.endpoints import ENDPOINTS, Endpoint
+from bms.endpoints import BY_NAME, Endpoint, named
 from bms.errors import InvalidRecords
 
 R = TypeVar("R")
@@ -31,11 +31,11 @@ class Access:
     def missing(self, *operations: str) -> list[str] | None:
         """Return the scopes that `operations` (by default, all) need and the token lacks.
 
-        None if the service does not report scopes.
+        None if the service does not report scopes. Raises `ValueError` for an unknown operation.
         """
+        needed = {each.scope for each in named(operations or BY_NAME)}
         if self.scopes is None:
             return None
-        needed = {each.scope for each in ENDPOINTS if not operations or each.name in operations}
         return sorted(filter(None, needed - self.scopes))
 
 

@@ -163,7 +163,9 @@ class BmsHook(BaseHook):
         from bms.client import Client  # noqa: PLC0415 - imports aiohttp
         from bms.sync_client import SyncClient  # noqa: PLC0415
 
-        with SyncClient(Client(hurried(self.settings), on_token=_mask)) as client:
+        with SyncClient(
+            Client(hurried(self.settings), on_token=_mask, advise=self._advise)
+        ) as client:
             return client.access()
 
     def get_df(
@@ -224,9 +226,9 @@ class BmsHook(BaseHook):
             _ = self.entities
             access = self.access()
         except BmsError as error:
-            return False, " ".join(
-                filter(None, [f"{error}.", remedy(error), remarks(self.connection)])
-            )
+            # Airflow's form tests under a random id.
+            error.advice = " ".join(filter(None, [remedy(error), remarks(self.connection)]))
+            return False, str(error)
         except BadConnection as error:
             return False, str(error)
         except AirflowNotFoundException:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bms.endpoints import BY_NAME, Endpoint
+from bms.endpoints import BY_NAME, Endpoint, named
 from bms_provider.hooks.access import describe_access
 from bms_provider.operators.base import BmsOperator
 
@@ -33,11 +33,7 @@ class BmsCheckAccessOperator(BmsOperator):
     def __init__(self, *, requires: str | Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
         requires = [requires] if isinstance(requires, str) else requires
-        if unknown := [name for name in requires if name not in BY_NAME]:
-            raise ValueError(
-                f"requires: the service has no operation {', '.join(unknown)}; "
-                f"it has {', '.join(BY_NAME)}"
-            )
+        named(requires)
         self.requires = requires
 
     async def call(self, client: Client) -> dict[str, Any]:
@@ -46,7 +42,7 @@ class BmsCheckAccessOperator(BmsOperator):
 
         access = await client.access()
         log.info(describe_access(access))
-        require_scopes([BY_NAME[name] for name in self.requires], access.scopes)
+        require_scopes(named(self.requires), access.scopes)
         return {
             "scopes": None if access.scopes is None else sorted(access.scopes),
             "missing": access.missing(),

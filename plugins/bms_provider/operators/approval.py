@@ -8,6 +8,7 @@ from airflow.providers.standard.operators.hitl import HITLOperator
 from airflow.sdk import exceptions
 
 from bms_provider import flow_context
+from bms_provider.operators.links import BmsBoardLink
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -40,6 +41,7 @@ class BmsApprovePlanOperator(HITLOperator):
     """
 
     template_fields = (*HITLOperator.template_fields, "proposal")
+    operator_extra_links = (BmsBoardLink(),)
     template_fields_renderers: ClassVar[dict[str, str]] = {"proposal": "json"}
 
     def __init__(

@@ -205,6 +205,8 @@ def test_access_names_scopes_and_expiry_and_never_the_token(sandbox: Sandbox) ->
     assert found.missing() == [scope for scope in SCOPES if scope != "read:contact"]
     assert found.expires_in_s == pytest.approx(3600, abs=60)
     assert "eyJ" not in repr(found)
+    with pytest.raises(ValueError, match="no operation list_contact; it has request_token, "):
+        found.missing("list_contact")
 
 
 @pytest.mark.usefixtures("connected")
@@ -229,7 +231,11 @@ def test_an_error_without_a_connection_names_what_to_check_and_what_was_assumed(
     assert "Connection bms_default, https://127.0.0.1:9. Check host (Base URL), its port" in text
     assumed = "host (Base URL) names no scheme: https:// is assumed."
     assert text.endswith(assumed)
-    assert BmsHook().test_connection()[1].endswith(assumed)
+    with pytest.raises(errors.ConnectionFailed, match="Connection bms_default, https"):
+        BmsHook().access()
+    tested = BmsHook().test_connection()[1]
+    assert tested.endswith(assumed)
+    assert "bms_default" not in tested
 
 
 def test_the_password_of_a_proxy_is_masked(connect: Any) -> None:

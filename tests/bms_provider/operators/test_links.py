@@ -1,16 +1,17 @@
 """Links of a task in Airflow's UI."""
 
 import pytest
+from airflow.sdk import BaseOperator
 from airflow.sdk.types import TaskInstanceKey
 
 from bms_provider.operators.access import BmsCheckAccessOperator
-from bms_provider.operators.base import BmsOperator
+from bms_provider.operators.approval import BmsApprovePlanOperator
 from bms_provider.operators.contacts import BmsListContactsOperator
 
 RUN = "manual__2026-03-02T08:00:00+00:00"
 
 
-def links(operator: BmsOperator, dag_id: str) -> dict[str, str]:
+def links(operator: BaseOperator, dag_id: str) -> dict[str, str]:
     key = TaskInstanceKey(dag_id=dag_id, task_id=operator.task_id, run_id=RUN)
     return {
         each.name: each.get_link(operator, ti_key=key) for each in operator.operator_extra_links
@@ -33,7 +34,8 @@ def test_a_task_links_to_the_board_and_its_file(monkeypatch: pytest.MonkeyPatch,
 def test_a_task_of_the_project_links_to_its_run_on_the_board() -> None:
     operator = BmsCheckAccessOperator(task_id="check")
     page = "/bms/flows/contact_sync/runs/manual__2026-03-02T08%3A00%3A00%2B00%3A00"
-    assert links(operator, "contact_sync") == {"BMS board": page}
+    approve = BmsApprovePlanOperator(task_id="approve", proposal={})
+    assert links(operator, "contact_sync") == links(approve, "contact_sync") == {"BMS board": page}
 
 
 @pytest.mark.parametrize(
