@@ -83,7 +83,7 @@ def test_a_file_is_created_in_the_crm(inbox: str, drops: Drops) -> None:
     assert outcome["rejected"] == ROWS[inbox].count("\r\n") - 1
     [row] = drops.report(outcome, "created.csv")
     assert (row["key"], row["state"]) == ("alix@canari.example", "créée")
-    templates = {path.name for path in (drops.root / "inbox" / inbox).iterdir()}
+    templates = {path.name for path in (drops.root / "inbox" / inbox).glob("[!.]*")}
     assert templates == {"_LISEZMOI.txt", f"_modele_{inbox}.csv", f"_modele_{inbox}.xlsx"}
 
 
