@@ -25,11 +25,12 @@ __all__ = ["connected"]  # a fixture
 
 
 def test_a_decision_whose_report_can_t_be_written_is_not_carried_out(
-    sandbox: Sandbox, warehouse: Engine, doubtful: str, data_root: Path
+    sandbox: Sandbox, warehouse: Engine, doubtful: str, data_root: Path, inbox: Path
 ) -> None:
     assert doubtful
     assert carried(path="mars.csv")["needs_review"] == 1
-    (data_root / drop_row(warehouse).archive).unlink()  # its days are over
+    for file in (data_root / drop_row(warehouse).archive, *inbox.glob(".taken-*")):
+        file.unlink()  # its days are over
     decision = run("manual__2", drop=1, line="2", decision="create")
     with decision, pytest.raises(FileChanged, match="no longer kept; drop the file again"):
         plan("employee")
