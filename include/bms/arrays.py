@@ -1,9 +1,12 @@
 """Exact conversion of values to Arrow arrays."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
+from numbers import Integral, Real
 from typing import Any, Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,6 +18,8 @@ ZERO: Final = Decimal(0)
 DIGITS, DECIMALS = 18, 2
 """Digits of an amount that needs no more, and decimals: products and ratios of two still fit."""
 MOST_DIGITS: Final = 38
+INTEGER: Final = pa.decimal128(19, 0)
+"""The amounts that are 64-bit integers."""
 MISFITS: Final = (ValueError, OverflowError, pa.ArrowException)
 """Errors of values that an array cannot hold exactly; their text may quote the value."""
 
@@ -62,6 +67,13 @@ def narrowed(values: pa.ChunkedArray, decimals: int | None = None) -> pa.Chunked
     return values.cast(pa.decimal128(min(max(digits, DIGITS), MOST_DIGITS), scale))
 
 
+def common_amount(types: Sequence[pa.DataType]) -> pa.DataType:
+    """Return the decimal type that holds the values of all `types`."""
+    scale = max(each.scale for each in types)
+    digits = scale + max(each.precision - each.scale for each in types)
+    return pa.decimal128(min(digits, MOST_DIGITS), scale)
+
+
 def _ends_in_zeros(values: pa.ChunkedArray, decimals: int) -> bool:
     shorter = pc.round(values, decimals - 1)
     return bool(pc.all(pc.equal(shorter, values), min_count=0).as_py())
@@ -70,3 +82,17 @@ def _ends_in_zeros(values: pa.ChunkedArray, decimals: int) -> bool:
 def as_floats(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return decimals as the nearest floats; Arrow's own cast gives 0.41000000000000003 for 0.41."""
     return values.cast(pa.string()).cast(pa.float64())
+
+
+def exact_number(value: Any) -> Any:
+    """Return a number as a decimal, a flag as 0 or 1, and anything else unchanged."""
+    if isinstance(value, Real) and math.isfinite(value):
+        return Decimal(int(value)) if isinstance(value, Integral) else Decimal(str(value))
+    if kind(value) == "b":
+        return value.astype("int64" if isinstance(value, np.ndarray) else "Int64")
+    return value
+
+
+def kind(values: Any) -> str:
+    """Return the code of the kind of an array's type, as in NumPy."""
+    return getattr(getattr(values, "dtype", None), "kind", "")

@@ -6,14 +6,13 @@ decimals, and is NA if it divides by 0), means with nine decimals, and running t
 `Column` add `nlargest`, `describe`, `to_sql`, `to_excel`, and comparisons of days with `datetime.date`.
 """
 
-import math
 import operator
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from itertools import repeat
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +20,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bms.arrays import MOST_DIGITS, as_floats, narrowed
+from bms.arrays import INTEGER, MOST_DIGITS, as_floats, common_amount, exact_number, kind, narrowed
 from bms.field_values import AMOUNT_DECIMALS
 
 
@@ -45,12 +44,13 @@ class AmountDtype(_Dtype):  # type: ignore[misc]  # see above
         return AmountArray
 
     def _get_common_dtype(self, dtypes: Sequence[Any]) -> Any:
-        if not all(map(is_amount, dtypes)):
+        kinds = {each.kind for each in dtypes if not is_amount(each)}
+        if not kinds <= {*"iuf"}:
             return super()._get_common_dtype(dtypes)
-        types = [each.pyarrow_dtype for each in dtypes]
-        scale = max(each.scale for each in types)
-        digits = scale + max(each.precision - each.scale for each in types)
-        return AmountDtype(pa.decimal128(min(digits, MOST_DIGITS), scale))
+        if "f" in kinds:
+            return pd.Float64Dtype()
+        types = [each.pyarrow_dtype if is_amount(each) else INTEGER for each in dtypes]
+        return AmountDtype(common_amount(types))
 
 
 class AmountArray(_Array):  # type: ignore[misc]  # see above
@@ -63,27 +63,33 @@ class AmountArray(_Array):  # type: ignore[misc]  # see above
         return AmountDtype(dtype.pyarrow_dtype) if is_amount(dtype) else dtype
 
     @classmethod
+    def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Any:
+        if is_amount(dtype) and kind(scalars) == "O" and isinstance(scalars, np.ndarray):
+            scalars = [exact_number(each) for each in scalars]
+        return super()._from_sequence(scalars, dtype=dtype, copy=copy)
+
+    @classmethod
     def _box_pa_scalar(cls, value: Any, pa_type: Any = None) -> Any:
         amount = pa_type is not None and pa.types.is_decimal(pa_type)
-        return super()._box_pa_scalar(_exact(value) if amount else value, pa_type)
+        return super()._box_pa_scalar(exact_number(value) if amount else value, pa_type)
 
     def _cmp_method(self, other: Any, op: Callable[[Any, Any], Any]) -> Any:
         amounts = is_amount(self.dtype)
-        values = _Array(as_floats(self._pa_array)) if amounts and _kind(other) == "f" else self
+        values = _Array(as_floats(self._pa_array)) if amounts and kind(other) == "f" else self
         compare = _Array._cmp_method  # noqa: SLF001 - a hook of pandas for subclasses
-        return compare(values, _exact(other) if amounts else other, op)
+        return compare(values, exact_number(other) if amounts else other, op)
 
     def isin(self, values: Any) -> Any:
         """Return whether each value is one of `values`, exactly."""
         if not is_amount(self.dtype):
             return super().isin(values)
-        exact = {None if pd.isna(each) else _exact(each) for each in values}
+        exact = {None if pd.isna(each) else exact_number(each) for each in values}
         return np.array([each in exact for each in self._pa_array.to_pylist()], bool)
 
     def _arith_method(self, other: Any, op: Callable[[Any, Any], Any]) -> Any:
         if not is_amount(self.dtype):
             return super()._arith_method(other, op)
-        values, other = self, _exact(other)
+        values, other = self, exact_number(other)
         if op.__name__ in ("truediv", "floordiv"):
             other = _without_zeros(other)
         elif op.__name__ in ("rtruediv", "rfloordiv"):
@@ -105,9 +111,18 @@ class AmountArray(_Array):  # type: ignore[misc]  # see above
         return super()._accumulate(name, skipna=skipna, **kwargs)
 
     def _reduce(self, name: str, **kwargs: Any) -> Any:
-        mean = name == "mean" and is_amount(self.dtype)
-        values = AmountArray(self._for_means()) if mean else self
+        values = self._wide() if name == "mean" else self
         return _Array._reduce(values, name, **kwargs)  # noqa: SLF001 - as above
+
+    def _where(self, mask: Any, value: Any) -> Any:
+        return _narrow(_Array._where(self._wide(), mask, value))  # noqa: SLF001 - as above
+
+    def fillna(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the values with others in place of NA, with as many decimals as they need."""
+        return _narrow(_Array.fillna(self._wide(), *args, **kwargs))
+
+    def _wide(self) -> Any:
+        return AmountArray(self._for_means()) if is_amount(self.dtype) else self
 
     def _groupby_op(self, *, how: str, ids: Any, ngroups: int, **kwargs: Any) -> Any:
         if is_amount(self.dtype):
@@ -268,19 +283,6 @@ def _narrow(values: Any, decimals: int | None = None) -> Any:
     if not is_amount(getattr(values, "dtype", None)):
         return values
     return AmountArray(narrowed(pa.chunked_array(pa.array(values)), decimals))
-
-
-def _exact(value: Any) -> Any:
-    """Return a number as a decimal, a flag as 0 or 1, and anything else unchanged."""
-    if isinstance(value, Real) and math.isfinite(value):
-        return Decimal(int(value)) if isinstance(value, Integral) else Decimal(str(value))
-    if _kind(value) == "b":
-        return value.astype("int64" if isinstance(value, np.ndarray) else "Int64")
-    return value
-
-
-def _kind(values: Any) -> str:
-    return getattr(getattr(values, "dtype", None), "kind", "")
 
 
 def _without_zeros(divisor: Any) -> Any:
