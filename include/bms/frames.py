@@ -68,6 +68,10 @@ class AmountArray(_Array):  # type: ignore[misc]  # see above
             scalars = [exact_number(each) for each in scalars]
         return super()._from_sequence(scalars, dtype=dtype, copy=copy)
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        exact = is_amount(self.dtype) and pd.api.types.is_list_like(value) and kind(value) == "f"
+        super().__setitem__(key, [*map(exact_number, value)] if exact else value)
+
     @classmethod
     def _box_pa_scalar(cls, value: Any, pa_type: Any = None) -> Any:
         amount = pa_type is not None and pa.types.is_decimal(pa_type)

@@ -248,6 +248,15 @@ def test_a_frame_is_written_and_read_back() -> None:
     pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(frame)), pd.DataFrame(frame))  # noqa: S301 -- our own bytes
 
 
+def test_floats_are_assigned_exactly_or_refused() -> None:
+    """Arrow would round them to the decimals of the column."""
+    frame = invoices()
+    frame.loc[:2, "total_vat"] = pd.Series([1.25, 0.1, None])
+    assert frame.total_vat[:3].tolist() == [Decimal("1.25"), Decimal("0.10"), pd.NA]
+    with pytest.raises(pa.ArrowInvalid, match="data loss"):
+        frame.loc[:2, "total_vat"] = np.array([1.239, 0.1, 0.1])
+
+
 def test_amounts_are_numeric_and_lists_json_in_a_database(warehouse: sqlalchemy.Engine) -> None:
     frame = invoices()
     frame["skills"] = pd.Series([[{"id": 3, "level": 2}], *[None] * 39], dtype=object)
