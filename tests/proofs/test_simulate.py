@@ -20,7 +20,7 @@ def warehouse_of_drops(warehouse: Engine, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(
     ("engine", "seeds"),
-    [("creation", 40), ("mirror", 100), ("drops", 12), ("windows", 25), ("audits", 3)],
+    [("creation", 40), ("mirror", 100), ("drops", 12), ("windows", 25), ("audits", 8)],
 )
 def test_no_law_breaks(engine: str, seeds: int) -> None:
     played = simulate.play(engine, range(seeds))

@@ -220,8 +220,9 @@ class ListComparison:
 def planned(size: int, first: Sequence[ListedRows], most: int, part_of: PartOf) -> PagePlan:
     """Return the pages to read, given the first page of each size. Pure.
 
-    In parts, pages of two sizes contain the same rows only if the service returns as many rows as
-    requested; if it returns pages of another size, the plan omits the small pages.
+    In parts, pages of two sizes contain the same rows only if the service returns pages of the requested
+    size; if it doesn't, the plan omits the small pages. A small page that lacks rows has the requested
+    size if there are twice as many of them: what it lacks is a finding.
     """
     large, small = first
     if large.total_pages + small.total_pages <= most:
@@ -233,7 +234,10 @@ def planned(size: int, first: Sequence[ListedRows], most: int, part_of: PartOf) 
     parts = -(-large.total_pages // length)
     part = part_of(parts)
     start, end = length * (part - 1) + 1, min(length * part, large.total_pages)
-    full = (large.received, small.received) == (size, size // 2)
+    twice = abs(small.total_pages - 2 * large.total_pages) <= 1
+    full = large.received == size and (
+        small.received == size // 2 or (small.received < size // 2 and twice)
+    )
     small_end = small.total_pages if part == parts else 2 * end
     return PagePlan(
         [(number, size) for number in range(start, end + 1)],

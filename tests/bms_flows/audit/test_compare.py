@@ -4,6 +4,8 @@ from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+import pytest
+
 from bms_flows.audit.compare import (
     Comparison,
     Key,
@@ -150,6 +152,18 @@ def first_part(_: int) -> int:
     return 1
 
 
-def test_truncated_pages_are_not_compared_with_each_other() -> None:
-    plan = planned(100, [page(30, 40), page(30, 40)], 11, first_part)
-    assert (len(plan.large), plan.small) == (3, [])
+@pytest.mark.parametrize(
+    ("large", "small", "compared"),
+    [
+        (page(100, 12), page(50, 24), True),
+        (page(100, 12), page(49, 24), True),  # a row is missing there, which the comparison finds
+        (page(30, 40), page(30, 40), False),
+        (page(100, 12), page(100, 12), False),
+        (page(100, 12), page(25, 48), False),
+    ],
+)
+def test_pages_of_other_sizes_than_requested_are_not_compared_with_each_other(
+    large: ListedRows, small: ListedRows, compared: bool
+) -> None:
+    plan = planned(100, [large, small], 11, first_part)
+    assert (len(plan.large), bool(plan.small)) == (3, compared)
