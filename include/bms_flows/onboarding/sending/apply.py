@@ -222,11 +222,13 @@ class Applier:
         """
         entries = await self.ledger.entries(rows)
         above = await with_managers(self.ledger, {entry.key for entry in entries})
-        left = sum(entry.state in OPEN and not _waits_for_review(entry, above) for entry in entries)
+        left = [e for e in entries if e.state in OPEN and not _waits_for_review(e, above)]
         if left:
+            now = await self.ledger.now()
+            free_after = [(e.leased_until - now).total_seconds() for e in left if e.leased_until]
             raise Busy(
-                f"another task holds {left} rows; the retry continues when they are free",
-                retry_after=self.settings.lease_s,
+                f"another task holds {len(left)} rows; the retry continues when they are free",
+                retry_after=max([1.0, *free_after]),  # a killed task does not renew its leases
                 retry_for_hours=True,
             )
         counts: dict[State, int] = {}

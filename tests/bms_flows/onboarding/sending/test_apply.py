@@ -227,10 +227,23 @@ async def test_rows_leased_by_a_running_task_are_left_alone() -> None:
     row = ledger.add(person(1))
     first = asyncio.create_task(applied(ledger, service, row))
     await asyncio.sleep(5)
-    with pytest.raises(Busy):
+    with pytest.raises(Busy) as busy:
         await applied(ledger, service, row)
+    assert 30 < busy.value.retry_after <= 60, "the task renews its lease"
     assert await first == {State.ADOPTED: 1}
     assert len(service.sent) == 1
+
+
+async def test_rows_of_a_killed_task_are_continued_when_its_lease_expires() -> None:
+    ledger, service = MemoryLedger(), SimulatedService(lambda: "good")
+    row = ledger.add(person(1))
+    killed: Any = {"owner": "killed", "leased_until": now() + timedelta(seconds=10)}
+    ledger.rows[row] = msgspec.structs.replace(ledger.rows[row], **killed)
+    with pytest.raises(Busy) as busy:
+        await applied(ledger, service, row)
+    await asyncio.sleep(busy.value.retry_after)
+    assert now() - killed["leased_until"] <= timedelta(seconds=1)
+    assert await applied(ledger, service, row) == {State.CREATED: 1}
 
 
 @pytest.mark.parametrize("fate", ["early_id", "slow_read_back"])
