@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractAsyncContextManager
@@ -475,8 +476,9 @@ def test_only_bodies_hold_personal_data_and_are_deleted(warehouse: Engine, drop:
     for table in ("creation", "creation_event", "creation_plan", "creation_snapshot"):
         kept = scalars(warehouse, f"select t::text from bms.{table} t")
         assert kept
-        for secret in ("Lef", "Martin", "90000", "2026-05-15"):
-            assert not any(secret in row for row in kept)
+        # Digests and compressed bytes are written in hexadecimal, in which five digits may be there by chance.
+        secret = re.compile("Lef|Martin|(?<![0-9a-f])90000[12](?![0-9a-f])|2026-05-15")
+        assert not any(map(secret.search, kept))
     assert scalar(warehouse, "select count(*) from bms.creation_body") == 2
     now = scalar(warehouse, "select now()")
     with ThreadPoolExecutor() as pool, warehouse.begin() as entering:
