@@ -38,10 +38,8 @@ class Report:
         """Run a check; return whether it was possible and found nothing."""
         try:
             found = [*check(*given)]
-        except (
-            NotChecked,
-            WarehouseError,
-        ) as error:  # the privileges' check names what the user lacks
+        # Of a missing privilege: the check of the privileges names what the user lacks.
+        except (NotChecked, WarehouseError) as error:
             self.unchecked[name] = str(error)
             return False
         self.findings += found

@@ -81,12 +81,15 @@ def release(inbox: UPath, archive: UPath, drop: Drop, *, expired: bool) -> None:
         claimed = _is_claimed(inbox, aside.name, drop)
         if claimed and not expired:
             continue
-        # Deleting needs the content: a file may have been changed within its size and time.
-        same = digest(UPath(aside)) == digest(kept) if kept.exists() else claimed
-        if not same:
-            _give_back(aside, source, source.with_name(f"{drop.id}-{source.name}"))
-        elif expired:
-            aside.unlink(missing_ok=True)
+        with suppress(
+            FileNotFoundError, NotRegularFile
+        ):  # another run was faster, or it is no file of ours
+            # Deleting needs the content: a file may have been changed within its size and time.
+            same = digest(UPath(aside)) == digest(kept) if kept.exists() else claimed
+            if not same:
+                _give_back(aside, source, source.with_name(f"{drop.id}-{source.name}"))
+            elif expired:
+                aside.unlink(missing_ok=True)
 
 
 def hidden_files(inbox: UPath, drop: Drop) -> list[UPath]:

@@ -113,6 +113,24 @@ def test_the_original_is_deleted_once_its_claim_has_expired(
     assert not list((tmp_path / "inbox").iterdir())
 
 
+def test_hidden_names_that_are_no_files_stop_no_dispatch(
+    tmp_path: Path, warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user may give any name, and another run may release the same file."""
+    root, inbox = UPath(tmp_path), UPath(tmp_path / "inbox")
+    inbox.mkdir()
+    drop = dropped(inbox, warehouse)
+    kept = archiving.move_to_archive(inbox, root / "archive", drop)
+    archived = replace(drop, archive=str(kept))
+    (tmp_path / f"inbox/.taken-{drop.id}-0-a.csv").mkdir()
+    os.mkfifo(tmp_path / f"inbox/.taken-{drop.id}-1-a.csv")
+    archiving.release(inbox, root / "archive", archived, expired=True)
+    left = archiving.hidden_files(inbox, drop)
+    assert [path.name[-7:] for path in left] == ["0-a.csv", "1-a.csv"]
+    monkeypatch.setattr(archiving, "_asides", lambda *_: [tmp_path / "inbox/.taken-gone"])
+    archiving.release(inbox, root / "archive", archived, expired=True)
+
+
 def test_a_file_changed_after_its_claim_is_not_taken(
     root: UPath, inbox: UPath, warehouse: Engine
 ) -> None:
