@@ -4,10 +4,14 @@
 
 Invoices: 1,000 days of one entity, filled by its loads; ten million are ten such entities, nine of
 them copied in the database. Contacts: pages of 1,000. Each figure is of one process, without its
-start and without latency of the service, which runs on the same machine.
+start and without latency of the service, which runs on the same machine; `bms why` includes its
+start, and is the slowest of an id, a number as written, a number from memory and one that is missing.
 """
 
-from collections.abc import Iterator, Sequence
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -17,15 +21,18 @@ from bench.unit import TODAY
 from bms_sandbox.serve import running
 from bms_warehouse.tables import client_invoice, client_invoice_day
 from proofs.page import command, heading, show
-from tests.support.measurement import load_average, measured
+from tests.support.measurement import compiled, load_average, measured
 from tests.support.warehouse_server import WarehouseServer, warehouse_server
 
 DAYS = 1_000
 LARGEST = 1_000_000
 """Invoices of one entity; more are spread over more entities."""
+ASKED = ("36780004", "FA20250126-1-0004", "fa20250126 1 4", "99999999", "FA20250126-1-9999")
+NOT_FOUND = 3
+"""Exit code of `bms why` for an invoice that is missing."""
 FROZEN = ("--fast", "--today", TODAY.isoformat(), "--entities", "1")
 
-INVOICES = ("first load", "night", "audit", "board")
+INVOICES = ("first load", "night", "audit", "board", "bms why")
 CONTACTS = ("first sync", "sync, nothing changed", "audit", "board")
 
 
@@ -40,7 +47,23 @@ def of_invoices(here: WarehouseServer, rows: int) -> Iterator[dict[str, Any]]:
         copy_to_entities(given[1], entities)
         for work in ("night", "audit", "board"):
             yield measured("unit", work, *given)
+        yield {"seconds": max(map(answered(*given[1:]), ASKED))}
         here.drop(given[1])
+
+
+def answered(database: str, folder: str) -> Callable[[str], float]:
+    """Return a function that asks `bms why` for an invoice and returns the seconds of the process."""
+    named = {"BMS_WAREHOUSE_URL": database, "BMS_DATA_ROOT": folder}
+
+    def ask(number: str) -> float:
+        started = time.perf_counter()
+        command = (sys.executable, "-m", "bms_cli", "why", "invoice", number)
+        environment, quiet = compiled() | named, subprocess.DEVNULL
+        done = subprocess.run(command, check=False, env=environment, stdout=quiet)  # noqa: S603 - our own
+        assert done.returncode in {0, NOT_FOUND}, number
+        return time.perf_counter() - started
+
+    return ask
 
 
 def copy_to_entities(warehouse: str, entities: int) -> None:
@@ -69,7 +92,7 @@ def of_contacts(here: WarehouseServer, rows: int) -> Iterator[dict[str, Any]]:
 def row_of(rows: int, figures: Sequence[dict[str, Any]]) -> Sequence[object]:
     """Return seconds and peak memory of each work with this number of rows."""
     seconds = (f"{each['seconds']:.2f}" for each in figures)
-    return f"{rows:,}", *seconds, *(f"{each['peak'] / 1e6:.0f}" for each in figures[:-1])
+    return f"{rows:,}", *seconds, *(f"{each['peak'] / 1e6:.0f}" for each in figures[:3])
 
 
 SIZES = (10**4, 10**5, 10**6)
@@ -86,7 +109,7 @@ def main(*, invoices: Sequence[int] = (*SIZES, 10**7), contacts: Sequence[int] =
         ):
             seconds, memory = (
                 (f"{name}, s" for name in names),
-                (f"{name}, MB" for name in names[:-1]),
+                (f"{name}, MB" for name in names[:3]),
             )
             found = (row_of(rows, [*measure(here, rows)]) for rows in wanted)
             show([what, *seconds, *memory], found, texts=0)

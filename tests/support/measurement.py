@@ -25,9 +25,6 @@ def run_measured(command: Sequence[object]) -> dict[str, Any]:
 
     `process` are the seconds from start to exit, `cpu` those of the processor, child processes included.
     """
-    # Processes share compiled modules, as in an installation.
-    inherited = {name: value for name, value in os.environ.items() if name not in UNCOMPILED}
-    environment = {**inherited, "PYTHONPYCACHEPREFIX": str(PROJECT / ".local" / "compiled")}
     before, started = _children_seconds(), time.perf_counter()
     done = subprocess.run(  # noqa: S603 - our own scripts
         list(map(str, command)),
@@ -35,11 +32,17 @@ def run_measured(command: Sequence[object]) -> dict[str, Any]:
         stdout=subprocess.PIPE,
         text=True,
         cwd=PROJECT,
-        env=environment,
+        env=compiled(),
     )
     seconds = time.perf_counter() - started
     output = json.loads(done.stdout.splitlines()[-1])
     return {**output, "process": seconds, "cpu": _children_seconds() - before}
+
+
+def compiled() -> dict[str, str]:
+    """Return an environment in which processes share compiled modules, as in an installation."""
+    inherited = {name: value for name, value in os.environ.items() if name not in UNCOMPILED}
+    return {**inherited, "PYTHONPYCACHEPREFIX": str(PROJECT / ".local" / "compiled")}
 
 
 def _children_seconds() -> float:
