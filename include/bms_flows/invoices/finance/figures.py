@@ -69,49 +69,62 @@ def ageing(items: pd.DataFrame) -> pd.DataFrame:
 
     Invoices without a client number belong to the client that they name.
     """
-    items = items.assign(named=items["client_name"].where(items["id_client"].isna()))
+    items = items.sort_values(["invoice_date", "id_invoice"], na_position="first")
+    items["named"] = items["client_name"].where(items["id_client"].isna(), None)
     client = ["id_entity", "id_client", "currency", "named"]
+    latest = dict(zip(_rows(items[client]), items["client_name"], strict=True))
     found = _spread(items, client, "age", AGES, "total_due")
-    found["total_due"] = found[[*AGES]].T.agg(_sum)
-    latest = items.sort_values(["invoice_date", "id_invoice"], na_position="first")
-    shown = ["id_entity", "id_client", "client_name", "currency", "named"]
-    names = latest.drop_duplicates(client, keep="last")[shown]
+    found["client_name"] = [latest[each] for each in _rows(found[client])]
+    found["total_due"] = pd.Series([sum(each) for each in _rows(found[[*AGES]])], dtype=object)
     order = ["id_entity", "client_name", "id_client", "currency"]
-    listed = names.merge(found, on=client).sort_values(order, na_position="last")
-    return listed.drop(columns="named")
+    shown = [*("id_entity", "id_client", "client_name", "currency"), *AGES, "total_due"]
+    return found.sort_values(order, na_position="last")[shown]
 
 
 def _spread(
     frame: pd.DataFrame, keys: list[str], column: str, values: Sequence[str], amount: str
 ) -> pd.DataFrame:
-    """Return exact sums of an amount by keys, with a column for each value of another column."""
-    parts = frame[keys].copy()
-    for value in values:
-        parts[value] = frame[amount].where(frame[column] == value, Decimal(0))
-    # With `as_index=False`, pandas 2 returns the keys of an empty frame twice.
-    return parts.groupby(keys, dropna=False)[[*values]].agg(_sum).reset_index()
+    """Return exact sums of an amount by keys, with a column for each value of another column.
+
+    Without pandas' groups, which change the type of a key that is always missing.
+    """
+    sums: dict[tuple[Any, ...], dict[str, Decimal]] = {}
+    for *key, value, added in _rows(frame[[*keys, column, amount]]):
+        sums.setdefault(tuple(key), dict.fromkeys(values, Decimal(0)))[value] += added
+    rows = [(*key, *line.values()) for key, line in sums.items()]
+    return pd.DataFrame(rows, columns=[*keys, *values], dtype=object)
 
 
-def _sum(amounts: pd.Series) -> Decimal:
-    return sum(amounts, Decimal(0))
+def _rows(frame: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    return frame.itertuples(index=False, name=None)
 
 
-def _lacking(connection: Connection, moment: Moment) -> Iterator[tuple[Any, ...]]:
-    """Yield the numbers that the series known on a past day lack; the warehouse stores today's alone."""
+def _lacking(connection: Connection, moment: Moment) -> list[tuple[Any, ...]]:
+    """Return the numbers that the series known on a past day lacked: stored ones, and those that arrived since."""
     given = {"until": moment.until, "first": moment.day - SERIES_DAYS, "last": moment.day}
+    found = {
+        (entity, reference): (entity, series, reference, day, None, None)
+        for entity, series, reference, day in connection.execute(_STORED, given)
+    }
+    stored = {reference for _, reference in found}
     for entity, references, dates, days, unread in connection.execute(_NUMBERED, given):
         columns = [pa.array(references), pa.array(dates, pa.date32()), pa.array(days, pa.date32())]
         invoices = pa.table(columns, ["reference", "dated", "listed"])
         for series in learn_series(invoices):
             judged = judge_series(
-                series, known={*references}, unexplained=(), unread=unread, today=moment.day
+                series, known={*references}, unexplained=stored, unread=unread, today=moment.day
             )
             for hole in judged.unusual if judged else ():
-                yield from (
-                    (entity, series.name, each, hole.last, None, None) for each in hole.references
-                )
+                for each in hole.references:
+                    found.setdefault(
+                        (entity, each), (entity, series.name, each, hole.last, None, None)
+                    )
+    return sorted(found.values())
 
 
+_STORED = text("""
+select id_entity, series, reference_number, day from bms.client_invoice_missing_number where found_at < :until
+""")
 _NUMBERED = text("""
 select id_entity, array_agg(reference_number), array_agg(coalesce(invoice_date, _day)), array_agg(_day), array(
     select cast(each as date) from generate_series(min(_day), max(_day), interval '1 day') as each
@@ -121,7 +134,8 @@ select id_entity, array_agg(reference_number), array_agg(coalesce(invoice_date, 
         and cast(details->>'seen_at' as timestamptz) < :until
     order by 1
 )
-from bms.client_invoice i
-where _first_seen_at < :until and reference_number is not null and _day between :first and :last
+from bms.client_invoice_version i
+where _observed_at < :until and coalesce(_superseded_at >= :until, true)
+    and reference_number is not null and _day between :first and :last
 group by id_entity order by id_entity
 """)

@@ -4,7 +4,7 @@ import csv
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,25 +14,18 @@ import pytest
 from openpyxl import Workbook, load_workbook
 from sqlalchemy import text
 
-from bms_flows.invoices.finance import figures, moments
+from bms_flows.invoices.finance import moments
 from bms_flows.invoices.finance.run import write_report
 from bms_flows.invoices.planning import RunRequest, record_plan
 from bms_flows.runtime.settings import Language
 from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
-from tests.bms_flows.invoices.listed import Company, days, invoice
-from tests.support.days import today
+from tests.bms_flows.invoices.listed import Company, invoice
 from tests.support.sql import execute, fetch, scalar
 
 DAY = date(2026, 3, 2)
 EVIL = '=HYPERLINK("http://evil.example";"Client")'
 
-BACKDATED = (
-    "update bms.client_invoice set _changed_at = _changed_at - interval '2 days', _first_seen_at = _first_seen_at - interval '2 days'",
-    """update bms.step_run set started_at = started_at - interval '2 days', finished_at = finished_at - interval '2 days',
-        details = details || jsonb_build_object('seen_at', cast(details->>'seen_at' as timestamptz) - interval '2 days')""",
-    "update bms.client_invoice_day set read_at = read_at - interval '2 days'",
-)
 EARLIER = """
     insert into bms.step_run (flow, dag_run_id, step, state, started_at, details)
     select 'invoice_report', 'earlier', 'report', 'complete', at, jsonb_build_object('until', at)
@@ -266,23 +259,6 @@ def test_clients_without_number_and_odd_dates_are_reported(write: Write, company
     assert [(row[2], row[3], Decimal(row[-1].replace(",", "."))) for row in rows] == clients
     ageing = "select client_name, currency, total_due from bms.client_invoice_ageing order by 1"
     assert fetch(company.warehouse, ageing) == clients
-
-
-def test_a_past_report_lists_no_numbers_of_days_that_were_read_later(company: Company) -> None:
-    """Until then no run knew whether their numbers were missing."""
-    listed = days(today() - timedelta(days=40), 40)
-    company.service.rows = [
-        invoice(n, day, reference_number=f"{n:05}") for n, day in enumerate(listed, 1) if n != 10
-    ]
-    company.read(listed[0], listed[24])
-    company.read(listed[30], listed[39])
-    for statement in BACKDATED:
-        execute(company.warehouse, statement)
-    company.read(listed[25], listed[29])
-    with company.warehouse.connect() as connection:
-        yesterday = moments.moment(connection, listed[39], company.settings.time_zone, "")
-        lacking = figures.read(connection, yesterday)["missing_numbers"]
-    assert [*lacking["reference_number"]] == ["00010"]
 
 
 def test_an_amount_shows_all_its_decimals(write: Write, company: Company) -> None:
