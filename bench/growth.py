@@ -71,8 +71,10 @@ def copy_to_entities(warehouse: str, entities: int) -> None:
     with psycopg.connect(warehouse, autocommit=True) as connection:
         for table in (client_invoice, client_invoice_day):
             names = ", ".join(each.name for each in table.columns if each.name != "id_entity")
+            # Rows with equal numbers would be held as those of a service that ignores the entity.
+            copied = names.replace("reference_number", "reference_number || '-' || each")
             statement = (
-                f"insert into {table} (id_entity, {names}) select each, {names}"  # noqa: S608
+                f"insert into {table} (id_entity, {names}) select each, {copied}"  # noqa: S608
                 f" from {table}, generate_series(2, {entities}) each where id_entity = 1"
             )
             connection.execute(statement.encode())
