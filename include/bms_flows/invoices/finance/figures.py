@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlalchemy import Connection, text
 
 from bms_flows.invoices.finance.moments import Moment
@@ -101,7 +102,7 @@ def _rows(frame: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
 
 def _lacking(connection: Connection, moment: Moment) -> list[tuple[Any, ...]]:
     """Return the numbers that the series known on a past day lacked: stored ones, and those that arrived since."""
-    given = {"until": moment.until, "first": moment.day - SERIES_DAYS, "last": moment.day}
+    given = {"until": moment.until, "first": moment.day - SERIES_DAYS}
     found = {
         (entity, reference): (entity, series, reference, day, None, None)
         for entity, series, reference, day in connection.execute(_STORED, given)
@@ -110,7 +111,7 @@ def _lacking(connection: Connection, moment: Moment) -> list[tuple[Any, ...]]:
     for entity, references, dates, days, unread in connection.execute(_NUMBERED, given):
         columns = [pa.array(references), pa.array(dates, pa.date32()), pa.array(days, pa.date32())]
         invoices = pa.table(columns, ["reference", "dated", "listed"])
-        for series in learn_series(invoices):
+        for series in learn_series(invoices.filter(pc.field("listed") <= moment.day)):
             judged = judge_series(
                 series, known={*references}, unexplained=stored, unread=unread, today=moment.day
             )
@@ -136,6 +137,6 @@ select id_entity, array_agg(reference_number), array_agg(coalesce(invoice_date, 
 )
 from bms.client_invoice_version i
 where _observed_at < :until and coalesce(_superseded_at >= :until, true)
-    and reference_number is not null and _day between :first and :last
+    and reference_number is not null and _day >= :first
 group by id_entity order by id_entity
 """)

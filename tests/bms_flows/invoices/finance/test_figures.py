@@ -53,14 +53,17 @@ def test_a_past_report_lists_no_numbers_of_days_that_were_read_later(company: Co
 
 
 def test_a_past_report_lists_the_numbers_that_the_series_lacked_then(company: Company) -> None:
-    """Also many that were found one by one, one that arrived since, and none that was changed since."""
+    """Also many that were found one by one, and one that arrived since; none that an invoice had then."""
     listed = days(today() - timedelta(days=60), 40)
     rows = [invoice(n, day, reference_number=f"{n:05}") for n, day in enumerate(listed, 1)]
+    later = today() + timedelta(days=9)
+    rows[19]["invoice_date"] = later.isoformat()
 
     def read(first: date, last: date, lost: Iterable[int]) -> None:
         company.service.rows = [row for row in rows if row["id_invoice"] not in lost]
         company.read(first, last)
 
+    read(later, later, ())
     read(listed[0], listed[29], {5, 9, 13, 16})
     read(listed[30], listed[39], {5, 9, 13, 16, 33, 36})
     backdate(company)
