@@ -13,16 +13,24 @@ from bms_warehouse.loads import driver, staging_name
 
 MISSING = r"'\x00'::bytea"
 
+LISTED = 16
+"""Length of the part of `_row_hash` for the list item."""
+
 DETAILED = 32
 """Length of `_row_hash` from which a row contains a detail, possibly an outdated one."""
 
 
-def unstage(connection: Connection, table: Table, keys: Sequence[int | str]) -> None:
-    """Delete rows from the staging table."""
+def unstage(
+    connection: Connection, table: Table, keys: Sequence[int | str]
+) -> dict[int | str, bytes]:
+    """Delete rows from the staging table; return the hashes of their list items."""
     key = next(iter(table.primary_key)).name
-    statement = f'delete from pg_temp.{staging_name(table)} where "{key}" = any(%(keys)s)'  # noqa: S608 - our own names
-    with driver(connection).cursor() as cursor:
-        cursor.execute(statement.encode(), {"keys": list(keys)})
+    statement = (
+        f'delete from pg_temp.{staging_name(table)} where "{key}" = any(%(keys)s)'  # noqa: S608 - our own names
+        f' returning "{key}", substring(_row_hash for {LISTED})'
+    )
+    with driver(connection).cursor(binary=True) as cursor:
+        return dict(cursor.execute(statement.encode(), {"keys": list(keys)}).fetchall())
 
 
 def leave_to_others(connection: Connection, table: Table, scope: str) -> None:

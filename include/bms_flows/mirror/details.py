@@ -56,6 +56,8 @@ class Details:
     read: int = 0
     missing: list[Key] = field(default_factory=list)
     """Rows that the service does not have."""
+    unlisted: set[Key] = field(default_factory=set)
+    """Rows that the service has although no list does any longer."""
     unavailable: int = 0
     """Details that the service failed to give."""
 
@@ -124,6 +126,8 @@ class Details:
         known = self.diff.known.get(key)
         flags = known.flags if known else ()
         listed = self.diff.list_state(key) or ListState(None, None, flags, deleted=False)
+        if listed.digest is None and known and known.list_hash is not None:
+            self.unlisted.add(key)
         if getattr(found.record, "deleted", None) is not None:
             listed = replace(listed, deleted=False)  # the record's own field precedes
         return DetailItem(found.record, listed, extra)

@@ -54,7 +54,7 @@ class ListDiff:
     invalid: set[Key] = field(default_factory=set)
     """Rows of the lists that the mirror cannot store."""
     invalid_details: set[Key] = field(default_factory=set)
-    """Rows whose details the mirror cannot store."""
+    """Rows whose details the mirror cannot store, or that the next run reads again."""
     quarantined: dict[str, InvalidRow] = field(default_factory=dict)
     """Rows for quarantine, by key; by digest if the key is unreadable."""
     changed: dict[Key, None] = field(default_factory=dict)

@@ -247,6 +247,8 @@ class _MirrorRun:
         await details.load([*keys], 2 * self.client.settings.concurrency)
         await self._finish_staging(diff)
         self.staging.withdraw(diff.invalid)
+        # A replica or cache may have returned an older detail, so the next run reads it again, once.
+        diff.invalid_details |= details.unlisted | (self.staging.contradicted & diff.known.keys())
         return retried, due
 
     async def _finish_staging(self, diff: ListDiff) -> None:

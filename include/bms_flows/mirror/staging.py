@@ -1,6 +1,6 @@
 """Staging of rows: a background thread converts them to columns and copies them."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -49,6 +49,8 @@ class Staging:
     """Table of the private fields, if this run stores them."""
     writer: BackgroundWriter
     staged: set[Key] = field(default_factory=set)
+    contradicted: set[Key] = field(default_factory=set)
+    """Rows whose details have other values than their staged list items."""
     unstorable: list[UnstorableRow] = field(default_factory=list)
 
     async def listed(self, items: Sequence[ListItem]) -> None:
@@ -63,13 +65,15 @@ class Staging:
         """Wait until all rows are staged; raise the errors of the thread."""
         await self.writer.done()
 
-    def withdraw(self, keys: Collection[Key]) -> None:
-        """Remove rows from the staging tables."""
+    def withdraw(self, keys: Collection[Key]) -> Mapping[Key, bytes]:
+        """Remove rows from the staging tables; return the hashes of their list items."""
         staged = self.staged.intersection(keys)
-        if staged:
-            mirrors.unstage(self.connection, self.resource.table, list(staged))
-            self.connection.commit()
-            self.staged -= staged
+        if not staged:
+            return {}
+        listed = mirrors.unstage(self.connection, self.resource.table, list(staged))
+        self.connection.commit()
+        self.staged -= staged
+        return listed
 
     def _listed(self, items: Sequence[ListItem]) -> None:
         self._copy(listed_rows(self.resource, items, self.zone, self.id_entity), items, "")
@@ -99,7 +103,11 @@ class Staging:
             self.unstorable.append(UnstorableRow(item.record.key, part, cell.code, cell.field, raw))
         rows: pa.Table = framed.rows
         keys = rows.column(self.resource.key).to_pylist()
-        self.withdraw(keys)
+        listed = self.withdraw(keys)
+        if part:
+            hashes = zip(keys, rows.column("_row_hash").to_pylist(), strict=True)
+            read = {key: each[: mirrors.LISTED] for key, each in hashes}
+            self.contradicted |= {key for key, each in listed.items() if read[key] != each}
         loads.stage(self.connection, self.resource.table, loads.copy_buffer(rows))
         self.connection.commit()
         self.staged.update(keys)

@@ -56,6 +56,22 @@ def test_the_next_run_with_details_reads_those_that_a_run_without_details_skippe
     assert mirror.requests("read_contact") == 0
 
 
+def test_a_detail_that_contradicts_its_list_item_is_read_once_more(mirror: Mirror) -> None:
+    """A replica that lags returns the state before the change."""
+    mirror.sandbox.fill(contacts=20)
+    mirror.settings = FlowSettings(mirror_rotation=NEVER)
+    mirror.run()
+    mirror.sandbox.edit("contacts", 1003, city="Brest")
+    mirror.sandbox.set_fault("stale_detail", operation="read_contact", count=1)
+    mirror.run()
+    read = []
+    for _ in range(2):
+        mirror.run()
+        read.append(mirror.requests("read_contact"))
+    assert mirror.rows("bms.contact", "id = 1003")[0]["city"] == "Brest"
+    assert read == [1, 0]
+
+
 def test_a_run_that_lost_its_session_soon_ends(
     mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -151,7 +151,7 @@ def test_an_employee_who_moves_to_an_unread_entity_stays_without_new_versions(
     mirror.settings = FlowSettings(mirror_rotation=NEVER)
     mirror.run("employee", id_entity=1)
     mirror.sandbox.edit("employees", guid, id_entity=2)
-    for details in (1, 0):
+    for details in (1, 1, 0):
         mirror.run("employee", id_entity=1)
         assert mirror.requests("read_employee") == details
     row = mirror.rows("bms.employee", f"guid_employee = '{guid}'")[0]

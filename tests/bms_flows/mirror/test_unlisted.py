@@ -51,6 +51,8 @@ def test_rows_known_to_be_missing_from_lists_need_no_second_confirmation(
     with pytest.raises(LoadHeld):
         mirror.run()
     assert mirror.run(asked=RunOptions(accept_gone=True))["missing"] == 0
+    mirror.run()
+    assert mirror.requests("read_contact") == len(MANY) - 1  # once more; one is marked as deleted
     written = mirror.places()
     for _ in range(2):
         manifest = mirror.run()
@@ -74,6 +76,19 @@ def test_an_unlisted_row_is_removed_once_its_detail_is_missing(
     assert sum(mirror.run()["missing"] for _ in range(2)) == 1
     (gone,) = mirror.rows("bms.contact", "_removal_reason = 'missing'")
     assert gone["id"] == 1005
+
+
+def test_a_deleted_row_whose_detail_was_shown_once_more_is_removed_by_the_next_run(
+    mirror: Mirror, unlisted: dict[int, int]
+) -> None:
+    """A replica that lags shows the detail of a row that the list lacks already."""
+    mirror.sandbox.fill(contacts=20)
+    mirror.settings = FlowSettings(mirror_rotation=NEVER)
+    mirror.run()
+    unlisted[1005] = 1005
+    assert mirror.run()["missing"] == 0
+    mirror.sandbox.delete("contacts", 1005)
+    assert mirror.run()["missing"] == 1
 
 
 def test_many_missing_details_need_confirmation(mirror: Mirror, unlisted: dict[int, int]) -> None:
