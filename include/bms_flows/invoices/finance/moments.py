@@ -1,10 +1,11 @@
 """Times of an invoice report: what the warehouse held until when, and since when it is compared."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, RowMapping, text
 
 from bms_flows.invoices import leases
 from bms_flows.runtime.windows import DAY
@@ -31,6 +32,8 @@ class Moment:
     past: bool
     since: dict[str, datetime]
     """Time of the previous report, and start of the month, if the warehouse had invoices then."""
+    reads: Sequence[RowMapping]
+    """Of each entity: last read, latest day read, and number of days held since."""
 
 
 def moment(connection: Connection, as_of: date | None, zone: ZoneInfo, dag_run_id: str) -> Moment:
@@ -59,7 +62,8 @@ def moment(connection: Connection, as_of: date | None, zone: ZoneInfo, dag_run_i
     month = datetime.combine(day.replace(day=1), time(), zone)
     since = {"previous_report": previous, "month_end": month}
     since = {name: at for name, at in since.items() if at and first < at < until}
-    return Moment(day, until, day < today, since)
+    reads = connection.execute(_READS, {"until": until}).mappings().all()
+    return Moment(day, until, day < today, since, reads)
 
 
 def nothing_new(engine: Engine, dag_run_id: str) -> bool:
@@ -81,6 +85,14 @@ select first, until, (
         filter (where state = 'running' and id in (select step_run_id from bms.client_invoice_lease))) as until
     from bms.step_run where flow = 'invoice_extraction'
 ) as load
+""")
+
+_READS = text("""
+select id_entity, max(cast(details->>'read_at' as timestamptz)) as last_read, max(window_end) as latest_day, (
+    select nullif(count(*), 0) from bms.client_invoice_finding f where f.id_entity = r.id_entity and held and attempted_at < :until
+) as held_days
+from bms.step_run r where flow = 'invoice_extraction' and step = 'extract' and state = 'complete'
+    and cast(details->>'seen_at' as timestamptz) < :until group by id_entity order by id_entity
 """)
 
 # A unit that a killed task left running holds no lease. A held load that was read again is not published.

@@ -30,6 +30,12 @@ def write_report(
         facts = [
             (texts["as_of"], moment.day),
             (texts["until"].format(zone=zone.key), moment.until),
+            *(
+                (texts[name].format(entity=each["id_entity"]), each[name])
+                for each in moment.reads
+                for name in ("last_read", "latest_day", "held_days")
+                if each[name]
+            ),
             *((texts[name], at) for name, at in moment.since.items()),
             *((texts["note"], each) for each in texts["notes"]),
         ]

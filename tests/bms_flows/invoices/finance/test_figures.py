@@ -3,13 +3,17 @@
 from collections.abc import Iterable
 from datetime import date, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pandas as pd
+from openpyxl import load_workbook
 
 from bms_flows.invoices.finance import figures, moments
+from bms_flows.invoices.finance.run import write_report
+from bms_flows.runtime.step_log import Step
 from tests.bms_flows.invoices.listed import Company, days, invoice
 from tests.support.days import today
-from tests.support.sql import execute
+from tests.support.sql import execute, scalar
 
 BACKDATED = (
     "update bms.client_invoice set _changed_at = _changed_at - interval '2 days', _first_seen_at = _first_seen_at - interval '2 days'",
@@ -81,3 +85,26 @@ def test_values_that_all_open_invoices_lack_are_empty(company: Company) -> None:
     (line,) = tables(company)["ageing"].to_dict("records")
     assert [line[each] for each in ("id_client", "client_name", "currency")] == [None] * 3
     assert line["not_due"] == line["total_due"] == Decimal(3)
+
+
+def test_the_report_says_what_was_read_last_of_each_entity(company: Company) -> None:
+    """Its own time is later: a load may have failed for weeks, or hold days for review."""
+    first, last = date(2026, 3, 2), date(2026, 3, 3)
+    company.service.rows = [invoice(1, first), invoice(2, last, total_vat=7)]
+    for entity in (1, 2):
+        assert company.held(first, last, entity=entity)
+    company.service.rows = [invoice(2, last)]
+    company.read(last, entity=2)
+    step = Step(moments.FLOW, "run", moments.STEP)
+    manifest = write_report(company._flow(), step, as_of=None, language="EN")
+    sheet = load_workbook(company.data_root / manifest["report"] / manifest["workbook"])["Report"]
+    said: dict[str, Any] = {
+        str(name.value): value.value for name, value in sheet.iter_rows(max_col=2)
+    }
+    zone = company.settings.time_zone
+    read = f"select max(read_at at time zone '{zone}') from bms.client_invoice_day where id_entity = :entity"
+    for entity, latest, held in ((1, first, 1), (2, last, None)):
+        time = scalar(company.warehouse, read, entity=entity)
+        assert abs(said[f"Entity {entity}: last read"] - time) < timedelta(seconds=1)
+        assert said[f"Entity {entity}: latest day read"].date() == latest
+        assert said.get(f"Entity {entity}: days held for review") == held
