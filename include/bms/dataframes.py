@@ -27,9 +27,10 @@ from typing import Any, Final, Literal, get_args
 import pandas as pd
 import pyarrow as pa
 
+from bms.amount_array import AmountDtype
 from bms.arrays import MISFITS, as_floats, exact_array, misfits, narrowed
 from bms.field_values import AMOUNT_DECIMALS, JSON
-from bms.frames import AmountDtype, Frame
+from bms.frames import Frame
 from bms.records import Record, described
 from bms.records.declaration import Kind
 from bms.typed_rows import EXTRA, kinds

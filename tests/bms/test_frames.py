@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 import sqlalchemy
 
-from bms import dataframes, frames
+from bms import amount_array, dataframes, frames
 from bms.arrays import as_floats
 from bms.decoding import RecordReader
 from bms.endpoints import BY_NAME, BY_OPERATION
@@ -196,7 +196,9 @@ def test_an_amount_is_multiplied_exactly() -> None:
 @pytest.mark.parametrize("scale", [2, 6])
 def test_an_amount_equals_the_float_with_its_digits(scale: int) -> None:
     exact = pa.array([Decimal(cents).scaleb(-2) for cents in range(3000)], pa.decimal128(18, scale))
-    amounts: Any = frames.Column(pd.array(exact.to_pylist(), dtype=frames.AmountDtype(exact.type)))
+    amounts: Any = frames.Column(
+        pd.array(exact.to_pylist(), dtype=amount_array.AmountDtype(exact.type))
+    )
     floats = [cents / 100 for cents in range(3000)]
     assert as_floats(exact).to_pylist() == floats
     for each in (pd.Series(floats), pd.Series(floats, dtype="Float64"), np.array(floats)):
@@ -246,6 +248,16 @@ def test_a_frame_is_written_and_read_back() -> None:
     frame.to_parquet(parquet)
     assert pd.read_parquet(parquet)["total_incl_vat"].sum() == total
     pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(frame)), pd.DataFrame(frame))  # noqa: S301 -- our own bytes
+
+
+@pytest.mark.parametrize("amounts", ["decimal", "float"])
+def test_a_csv_file_has_the_decimal_sign_that_was_asked_for(amounts: str) -> None:
+    """Excel in French reads 3.4 as a date."""
+    frame = invoices(amounts=amounts).set_index("id_invoice")
+    for written, column in ((frame, "total_vat"), (frame["total_vat"], "total_vat")):
+        text = written.to_csv(sep=";", decimal=",")
+        read = pd.read_csv(io.StringIO(text), sep=";", decimal=",")
+        assert read[column].sum() == pytest.approx(float(frame[column].sum()))
 
 
 def test_floats_are_assigned_exactly_or_refused() -> None:
