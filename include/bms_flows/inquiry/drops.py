@@ -103,7 +103,7 @@ def events_of_record(asked: Inquiry, resource: str, key: str) -> Iterator[Event]
 
 def _plan(plan: Mapping[str, Any]) -> Iterator[Event]:
     counts = ", ".join(f"{count} {name}" for name, count in plan["counts"].items() if count)
-    yield Event(plan["made_at"], f"plan made: {counts}")
+    yield Event(plan["made_at"], f"plan made: {counts or 'no rows'}")
     if plan["asked_at"]:
         reasons = "; ".join(
             reason_text(ApprovalReason(**each), "EN") for each in plan["asked_because"] or ()

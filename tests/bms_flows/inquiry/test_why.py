@@ -321,9 +321,11 @@ def test_a_drop_shows_plan_rows_and_what_waits(drop: int, why: Why, warehouse: E
     assert "Rows that wait for a reviewer's decision: 1 (http://localhost:8080/bms/drops/1)" in out
     assert out.index("plan approved by marie") < out.index("sends or settles: 1")
     execute(warehouse, "update bms.creation set state = 'rejected', reason = 'refused_422'")
+    execute(warehouse, "update bms.creation_plan set counts = '{}'")
     details = {"drop": drop, "file_faults": [{"code": "bad_kind", "details": {}}]}
     add_step(warehouse, step="conclude", details=details)
     _, out = why("drop", str(drop))
+    assert "plan made: no rows" in out
     assert "If no run is active, trigger contact_creation" in out
     assert "bad_kind: This kind of file is not supported. Save it as .csv" in out
     assert "The service refused the creation (status 422)" in why("drop", "1", "line", "2")[1]
