@@ -65,6 +65,19 @@ def test_a_file_becomes_employees_with_their_managers(sandbox: Sandbox, drop: Dr
     assert set(outcomes[1].verified) >= {"id_manager", "last_name", "start_date", "payroll_number"}
 
 
+def test_a_salary_corrected_after_the_creation_is_reported_and_another_form_of_it_is_not(
+    sandbox: Sandbox, drop: Drop
+) -> None:
+    """The service never returns a salary, so the correction can't be found by comparison."""
+    file = "id_entity;payroll_number;last_name;first_name;start_date;salary_base\n1;900001;Lefèvre;Aurélie;2026-05-01;{}\n"
+    assert ended(run(drop(file.format("2500,00").encode()))) == {"created": 1}
+    assert ended(run(drop(file.format("2500").encode()))) == {"already_there": 1}
+    [outcome] = run(drop(file.format("2600").encode()))
+    assert (outcome.state, outcome.guid is None) == ("needs_review", False)
+    assert "Salaire de base" in outcome.faults[0].reason("FR")
+    assert len(made(sandbox)) == 1
+
+
 @pytest.mark.parametrize(
     "forms", ["id_employee=absent", "id_employee=text,create_employee.is_standby=null"]
 )

@@ -5,7 +5,8 @@ of the id approves exactly these actions.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
@@ -63,6 +64,28 @@ class PlannedRow:
 def reject(row: PlannedRow, fault: Fault) -> PlannedRow:
     """Return the row as rejected for one more fault."""
     return replace(row, action=Action.REJECTED, faults=(*row.faults, fault), manager_key=None)
+
+
+def reject_duplicates(rows: Sequence[PlannedRow]) -> list[PlannedRow]:
+    """Reject repeated rows, and every row of a key that comes with different data.
+
+    A row with faults repeats no valid row, but a valid one or another with faults is named.
+    """
+    by_key: dict[str, list[PlannedRow]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: bool(row.faults)):
+        if row.key is not None:
+            by_key[row.key].append(row)
+    faults: dict[int, Fault] = {}
+    for found in by_key.values():
+        valid = [row for row in found if not row.faults]
+        equal = all(row.digest == valid[0].digest for row in valid)
+        accepted = valid[: equal or len(valid) == 1]
+        for row in found:
+            other = next((each for each in found if each is not row), None)
+            if other is not None and row not in accepted:
+                code = "twice_in_file" if equal and not row.faults else "key_twice_in_file"
+                faults[row.line] = Fault(code, row.line, details={"other_line": other.line})
+    return [reject(row, faults[row.line]) if row.line in faults else row for row in rows]
 
 
 @dataclass(frozen=True)

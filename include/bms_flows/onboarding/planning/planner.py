@@ -1,6 +1,5 @@
 """Planner: the action for each row of a drop, from the rules, the ledger and the service. Pure."""
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -35,6 +34,7 @@ from bms_flows.onboarding.planning.plan import (
     PlannedRow,
     digest,
     reject,
+    reject_duplicates,
 )
 from bms_flows.onboarding.planning.rules import CODE_NOT_IN_USE, NewCode, Rules, new_codes, validate
 from bms_flows.onboarding.reading.sheet import Row, Sheet
@@ -52,7 +52,7 @@ def make(
     planner = _Planner(resource, identity, rules, view, finders)
     values = {row.line: row.values for row in sheet.rows}
     rows = [planner.check(row, sheet) for row in sheet.rows]
-    rows = _reject_duplicates(rows)
+    rows = reject_duplicates(rows)
     rows = [planner.decide(row, values[row.line]) for row in rows]
     rows = planner.review_similar_rows(rows)
     rows = planner.assign_managers(rows, values)
@@ -182,7 +182,15 @@ class _Planner:
         ours = known.remote_id == entry.remote_id and not known.deleted
         if same and ours and not self.resource.always_compared:
             return replace(row, action=Action.ALREADY_THERE, known=known, reason="by_us")
-        return self._existing(row, known)
+        decided = self._existing(row, known)
+        fields = (each for each in self.resource.fields if each.detail_field is None)
+        unseen = [each.label for each in fields if each.name in values]
+        if decided.action is Action.ALREADY_THERE and ours and not same and unseen:
+            # What the service returns is equal, so one of these fields may have changed.
+            details = {"nearest": ", ".join(unseen)}
+            reason = "changed_unseen"
+            return replace(decided, action=Action.MANUAL_CHANGE, reason=reason, details=details)
+        return decided
 
     def _existing(self, row: PlannedRow, known: ServiceRecord) -> PlannedRow:
         """Compare a row with its existing record."""
@@ -269,28 +277,6 @@ class _Planner:
             case Numbered(number):
                 return replace(row, body={**row.body, "id_manager": number})
         return replace(row, manager_key=manager.key)
-
-
-def _reject_duplicates(rows: Sequence[PlannedRow]) -> list[PlannedRow]:
-    """Reject repeated rows, and every row of a key that comes with different data.
-
-    A row with faults repeats no valid row, but a valid one or another with faults is named.
-    """
-    by_key: dict[str, list[PlannedRow]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: bool(row.faults)):
-        if row.key is not None:
-            by_key[row.key].append(row)
-    faults: dict[int, Fault] = {}
-    for found in by_key.values():
-        valid = [row for row in found if not row.faults]
-        equal = all(row.digest == valid[0].digest for row in valid)
-        accepted = valid[: equal or len(valid) == 1]
-        for row in found:
-            other = next((each for each in found if each is not row), None)
-            if other is not None and row not in accepted:
-                code = "twice_in_file" if equal and not row.faults else "key_twice_in_file"
-                faults[row.line] = Fault(code, row.line, details={"other_line": other.line})
-    return [reject(row, faults[row.line]) if row.line in faults else row for row in rows]
 
 
 def _ledger_digest(rows: Sequence[PlannedRow], view: PlanningView) -> str:

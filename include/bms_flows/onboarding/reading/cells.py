@@ -185,8 +185,8 @@ def _boolean(text: str, _: Evidence) -> bool:
 def _decimal(text: str, seen: Evidence) -> Decimal:
     text = parsers.without_euro(text)
     if seen.declared.decimal_mark:
-        return parsers.parse_declared_decimal(text, seen.declared.decimal_mark)
-    return parsers.parse_decimal(text, seen.mark)
+        return parsers.shortest(parsers.parse_declared_decimal(text, seen.declared.decimal_mark))
+    return parsers.shortest(parsers.parse_decimal(text, seen.mark))
 
 
 def _date(text: str, seen: Evidence) -> date:

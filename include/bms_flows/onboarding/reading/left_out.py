@@ -49,7 +49,8 @@ def without(
         else:
             kept.append((each, record))
             totals.add(record)
-    while kept and _is_footnote(kept[-1][1], columns.fields, resource):
+    first = next((place for place, title in enumerate(header) if title.strip()), 0)
+    while kept and _is_footnote(kept[-1][1], columns.fields, first, resource):
         notes.append(Fault("footnote", kept.pop()[0]))
     filled = {each for each, _ in records if each > line}
     if blank := max(filled, default=line) - line - len(filled):
@@ -65,12 +66,16 @@ def without(
     return kept, notes
 
 
-def _is_footnote(record: Sequence[Cell], fields: Sequence[str | None], resource: Resource) -> bool:
-    """Return whether a last row is a sentence in the first column, where each row has a required value."""
+def _is_footnote(
+    record: Sequence[Cell], fields: Sequence[str | None], first: int, resource: Resource
+) -> bool:
+    """Return whether a last row is a sentence in the `first` column or before, where rows have a required value."""
     filled = [place for place, cell in enumerate(record) if not cells.is_blank(cell)]
-    if filled != [0] or len(fields) < _WORDS or fields[0] not in (None, *resource.required):
+    if len(filled) != 1 or filled[0] > first or len(fields) < _WORDS:
         return False
-    text = record[0]
+    text, field = record[filled[0]], fields[filled[0]]
+    if field not in (None, *resource.required):
+        return False
     return isinstance(text, str) and len(text.split()) >= _WORDS and bool(_NO_NAME.search(text))
 
 

@@ -192,6 +192,12 @@ def parse_declared_decimal(cell: str, mark: Mark) -> Decimal:
     return Decimal(sign + re.sub(rf"[^0-9{mark}]", "", digits).replace(mark, "."))
 
 
+def shortest(number: Decimal) -> Decimal:
+    """Return a number without zeros at its end: 2500,00 in a CSV is the 2500 of a workbook."""
+    text = f"{number:f}"
+    return Decimal(text.rstrip("0").rstrip(".")) if "." in text else number
+
+
 def parse_integer(cell: str, declared: Mark | None = None) -> int:
     """Return a whole number of 64 bits, "80,0" and "1 200" among them; raise `ReadError`."""
     try:

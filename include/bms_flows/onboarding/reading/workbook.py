@@ -157,9 +157,8 @@ class RowsPart(TextHandler):
     def _start_layout(self, name: str, attributes: Attributes) -> None:
         if name == "conditionalFormatting":
             self._conditional = attributes.get("sqref", "")
-        elif name == "cfRule":
-            if int(attributes.get("dxfId", -1)) in self._hiding:
-                self._layout.hidden_by_rule = self._layout.hidden_by_rule or self._conditional
+        elif name == "cfRule" and int(attributes.get("dxfId", -1)) in self._hiding:
+            self._layout.hidden_by_rule = self._layout.hidden_by_rule or self._conditional
         elif name == "mergeCell":
             if (found := _MERGED.fullmatch(attributes["ref"])) is None:
                 raise ReadError("bad_workbook", why="damaged content")
@@ -288,7 +287,8 @@ class Book:
         shows = set(_NOT_SHOWN.sub("", code.casefold()))
         if isinstance(found, datetime) and not {"d", "m", "y"} <= shows:
             return ReadError("partial_date", format=code)
-        return found
+        timed = shows & {*"hs"}
+        return found if isinstance(found, time) or timed else datetime.combine(found, time())
 
 
 def _exact(text: str) -> int | Decimal | None:

@@ -161,7 +161,7 @@ def _by_plan(row: Mapping[str, Any]) -> RowOutcome:
         id=row["remote_number"],
         is_standby=row["is_standby"],
         evidence=(reason or "same_data") if there else "",
-        faults=() if there else (Fault(reason, line),),
+        faults=() if there else (Fault(reason, line, details=row.get("details") or {}),),
         candidates=tuple(Candidate(guid=each) for each in row["candidates"]),
     )
 

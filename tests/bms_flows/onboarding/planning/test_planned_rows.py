@@ -1,6 +1,7 @@
 """The whole planned row of every decision, compared by equality."""
 
 from dataclasses import replace
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,6 +34,7 @@ KEY = IDENTITY.key(ROW) or ""
 CHEF = values(1, job_title="Chef")
 RENUMBERED = values(1, payroll_number="9999")
 UNMANAGED = values(1, manager_payroll_number="nobody")
+PAID = values(1, salary_base=Decimal(2600), manager_payroll_number="7")
 UNNAMED = values(1, last_name=None)
 DETAILS = {"g": SimpleNamespace(**values(1, start_date="2026-05-15T00:00:00"))}
 CREATED = {"state": State.CREATED, "remote_id": "g"}
@@ -177,6 +179,17 @@ def test_the_ledger_and_the_service_determine_the_whole_row(
             row(UNMANAGED, action=Action.ALREADY_THERE, known=known(1), reason="by_us"),
         ),
         (
+            PAID,
+            replace(entered(**CREATED), shown=[known(1)], records=DETAILS),
+            row(
+                PAID,
+                action=Action.MANUAL_CHANGE,
+                known=known(1),
+                reason="changed_unseen",
+                details={"nearest": "Salaire de base, Matricule du responsable"},
+            ),
+        ),
+        (
             UNMANAGED,
             entered(state=State.REVIEW, **IN_REVIEW),
             row(UNMANAGED, action=Action.REVIEW, **IN_REVIEW),
@@ -188,6 +201,7 @@ def test_the_ledger_and_the_service_determine_the_whole_row(
         "invalid",
         "unknown manager",
         "unknown manager of a created row",
+        "other data than created in fields that the service never returns",
         "unknown manager of a row in review",
     ],
 )

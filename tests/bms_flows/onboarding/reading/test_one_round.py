@@ -136,6 +136,8 @@ def test_a_sentence_below_the_rows_is_left_out_and_a_short_row_is_not() -> None:
         found = sheet(HEADER, *rows, note, "(1) selon la paie")
         assert (faults(found), len(found.rows)) == ([], 2)
         assert notes(found) == [("footnote", 6), ("footnote", 5), ("blank_rows", 4)]
+        beside = sheet(*(f";{row}" for row in (HEADER, *rows[:2], f"{note};;;;")))
+        assert (faults(beside), notes(beside)) == ([], [("footnote", 4)])
     for row in (
         "0044;;;;",
         "de La Tour d'Auvergne;;;;",

@@ -121,6 +121,8 @@ PHONE = '0#" "##" "##" "##" "##'
         ("Consultant", 1, '"non";;"oui"', False),
         ("Date d'entrée", 46387, "0", "bad_date"),
         ("Date d'entrée", 46387, "[$-40C]d\\-mmm\\-yy;@", date(2026, 12, 31)),
+        ("Date d'entrée", datetime(2026, 4, 3, 14), "dd/mm/yyyy", date(2026, 4, 3)),
+        ("Date d'entrée", datetime(2026, 4, 3, 14), "dd/mm/yyyy hh:mm", "bad_date"),
     ],
 )
 def test_a_cell_is_what_excel_shows(
