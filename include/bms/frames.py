@@ -114,15 +114,12 @@ class Frame(_DataFrame):  # type: ignore[misc]  # see above
         return super().to_sql(name, con, dtype=dtype, **kwargs)
 
     def to_csv(self, *args: Any, decimal: str = ".", **kwargs: Any) -> Any:
-        """Write the rows as CSV; pandas itself ignores `decimal` in amounts and nullable floats."""
+        """Write the rows as CSV; pandas itself ignores `decimal` in amounts."""
         rows = self.copy(deep=False)
-        for position, dtype in enumerate(self.dtypes if decimal != "." else ()):
-            values = self.iloc[:, position]
-            if is_amount(dtype):
-                texts = pc.replace_substring(pa.array(values.array).cast("string"), ".", decimal)
-                rows.isetitem(position, texts.to_pylist())
-            elif isinstance(dtype, pd.Float64Dtype):
-                rows.isetitem(position, values.astype("float64"))
+        for position, dtype in enumerate(self.dtypes):
+            if is_amount(dtype) and decimal != ".":
+                texts = pa.array(self.iloc[:, position].array).cast("string")
+                rows.isetitem(position, pc.replace_substring(texts, ".", decimal).to_pylist())
         return _DataFrame.to_csv(rows, *args, decimal=decimal, **kwargs)
 
     def to_excel(self, *args: Any, **kwargs: Any) -> None:
