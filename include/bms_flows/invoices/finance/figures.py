@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from sqlalchemy import Connection, text
 
 from bms_flows.invoices.finance.moments import Moment
@@ -102,7 +101,8 @@ def _rows(frame: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
 
 def _lacking(connection: Connection, moment: Moment) -> list[tuple[Any, ...]]:
     """Return the numbers that the series known on a past day lacked: stored ones, and those that arrived since."""
-    given = {"until": moment.until, "first": moment.day - SERIES_DAYS}
+    first = moment.day - SERIES_DAYS
+    given: dict[str, Any] = {"until": moment.until, "first": first, "last": moment.day}
     found = {
         (entity, reference): (entity, series, reference, day, None, None)
         for entity, series, reference, day in connection.execute(_STORED, given)
@@ -111,9 +111,13 @@ def _lacking(connection: Connection, moment: Moment) -> list[tuple[Any, ...]]:
     for entity, references, dates, days, unread in connection.execute(_NUMBERED, given):
         columns = [pa.array(references), pa.array(dates, pa.date32()), pa.array(days, pa.date32())]
         invoices = pa.table(columns, ["reference", "dated", "listed"])
-        for series in learn_series(invoices.filter(pc.field("listed") <= moment.day)):
+        learned = learn_series(invoices)
+        lacking = [each for one in learned for hole in one.gaps[0] for each in hole.references]
+        given |= {"entity": entity, "lacking": lacking}
+        known = {*connection.scalars(_KNOWN, given)}  # also invoices of other days
+        for series in learned:
             judged = judge_series(
-                series, known={*references}, unexplained=stored, unread=unread, today=moment.day
+                series, known=known, unexplained=stored, unread=unread, today=moment.day
             )
             for hole in judged.unusual if judged else ():
                 for each in hole.references:
@@ -137,6 +141,10 @@ select id_entity, array_agg(reference_number), array_agg(coalesce(invoice_date, 
 )
 from bms.client_invoice_version i
 where _observed_at < :until and coalesce(_superseded_at >= :until, true)
-    and reference_number is not null and _day >= :first
+    and reference_number is not null and _day between :first and :last
 group by id_entity order by id_entity
+""")
+_KNOWN = text("""
+select reference_number from bms.client_invoice_version
+where id_entity = :entity and reference_number = any(:lacking) and _observed_at < :until and coalesce(_superseded_at >= :until, true)
 """)

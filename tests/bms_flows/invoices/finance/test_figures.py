@@ -60,13 +60,14 @@ def test_a_past_report_lists_the_numbers_that_the_series_lacked_then(company: Co
     """Also many that were found one by one, and one that arrived since; none that an invoice had then."""
     listed = days(today() - timedelta(days=60), 40)
     rows = [invoice(n, day, reference_number=f"{n:05}") for n, day in enumerate(listed, 1)]
-    later = today() + timedelta(days=9)
-    rows[19]["invoice_date"] = later.isoformat()
+    earlier, later = today() - timedelta(days=500), today() + timedelta(days=9)
+    rows[18]["invoice_date"], rows[19]["invoice_date"] = f"{earlier}", f"{later}"
 
     def read(first: date, last: date, lost: Iterable[int]) -> None:
         company.service.rows = [row for row in rows if row["id_invoice"] not in lost]
         company.read(first, last)
 
+    read(earlier, earlier, ())
     read(later, later, ())
     read(listed[0], listed[29], {5, 9, 13, 16})
     read(listed[30], listed[39], {5, 9, 13, 16, 33, 36})
