@@ -56,14 +56,21 @@ def why(asked: Inquiry, number: str) -> list[Answer]:
             "order by id_entity, id_invoice limit :most",
             **given,
         )
+    how = "Not written exactly as {}: found without regard to case, signs and leading zeros."
+    if not found:
+        how = "An earlier version has the number {}."
+        found = asked.query(
+            """
+            select distinct id_entity, id_invoice from bms.client_invoice_superseded
+            where reference_number in (:text, upper(:text), lower(:text)) order by 1, 2 limit :most
+            """,
+            **given,
+        )
     if not found:
         return [_absent(asked, number, given["id"])]
     answers = [_invoice(asked, each) for each in found[:MOST]]
     if not exact:
-        answers[0].facts.insert(
-            0,
-            f"Not written exactly as {number}: found without regard to case, signs and leading zeros.",
-        )
+        answers[0].facts.insert(0, how.format(number))
     if len(found) > MOST:
         answers[-1].facts.append(f"Further invoices have this number; these are {MOST} of them.")
     return answers
@@ -117,7 +124,9 @@ def day_lines(asked: Inquiry, entity: int, day: date | None) -> Iterator[str]:
         """
         select (select read_at from bms.client_invoice_day where id_entity = :entity and day = :day),
             (select codes from bms.client_invoice_finding
-             where id_entity = :entity and day = :day and held) as held
+             where id_entity = :entity and day = :day and held) as held,
+            max(started_at) filter (where id_entity = :entity) as latest, max(started_at) as latest_of_any
+        from bms.step_run where flow = 'invoice_extraction' and step = 'extract'
         """,
         entity=entity,
         day=day,
@@ -128,6 +137,12 @@ def day_lines(asked: Inquiry, entity: int, day: date | None) -> Iterator[str]:
         yield f"Day {day} was never read completely."
     for code in read["held"] or ():
         yield f"Day {day} is held for review: {section_of(code).happened} {section_of(code).do}"
+    if read["latest"] and read["latest_of_any"] - read["latest"] > 2 * DAY:
+        yield (
+            f"No run reads entity {entity} any more, only others: the last was at "
+            f"{asked.links.time(read['latest'])}. The connection's `entities` may leave it out."
+        )
+        return
     tail = today - settings.lookback_days * DAY
     if day >= tail:
         yield (
