@@ -103,11 +103,8 @@ def _lacking(connection: Connection, moment: Moment) -> list[tuple[Any, ...]]:
     """Return the numbers that the series known on a past day lacked: stored ones, and those that arrived since."""
     first = moment.day - SERIES_DAYS
     given: dict[str, Any] = {"until": moment.until, "first": first, "last": moment.day}
-    found = {
-        (entity, reference): (entity, series, reference, day, None, None)
-        for entity, series, reference, day in connection.execute(_STORED, given)
-    }
-    stored = {reference for _, reference in found}
+    stored = connection.execute(_STORED, given).all()
+    found = {(row[0], row[2]): (*row[:4], None, None) for row in stored}
     for entity, references, dates, days, unread in connection.execute(_NUMBERED, given):
         columns = [pa.array(references), pa.array(dates, pa.date32()), pa.array(days, pa.date32())]
         invoices = pa.table(columns, ["reference", "dated", "listed"])
@@ -115,9 +112,10 @@ def _lacking(connection: Connection, moment: Moment) -> list[tuple[Any, ...]]:
         lacking = [each for one in learned for hole in one.gaps[0] for each in hole.references]
         given |= {"entity": entity, "lacking": lacking}
         known = {*connection.scalars(_KNOWN, given)}  # also invoices of other days
+        unexplained = {row[2] for row in stored if row[0] == entity and not row[4]}
         for series in learned:
             judged = judge_series(
-                series, known=known, unexplained=stored, unread=unread, today=moment.day
+                series, known=known, unexplained=unexplained, unread=unread, today=moment.day
             )
             for hole in judged.unusual if judged else ():
                 for each in hole.references:
@@ -128,7 +126,7 @@ def _lacking(connection: Connection, moment: Moment) -> list[tuple[Any, ...]]:
 
 
 _STORED = text("""
-select id_entity, series, reference_number, day from bms.client_invoice_missing_number where found_at < :until
+select id_entity, series, reference_number, day, accepted_by from bms.client_invoice_missing_number where found_at < :until
 """)
 _NUMBERED = text("""
 select id_entity, array_agg(reference_number), array_agg(coalesce(invoice_date, _day)), array_agg(_day), array(
