@@ -11,10 +11,12 @@ from uuid import UUID
 import msgspec
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
+NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 WORDS: dict[Any, str] = {
     int: "a whole number",
     Positive: "a whole number from 1",
+    NotNegative: "a whole number from 0",
     bool: "true or false",
     str: "text",
     date: "a date without a time, for example 2026-11-21 or"

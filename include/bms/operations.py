@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Protocol, TypeVar, get_args, get_origin
 from uuid import UUID
 
 from bms import endpoints, field_values
-from bms.arguments import BadArgument, Positive, argument
+from bms.arguments import BadArgument, NotNegative, Positive, argument
 from bms.endpoints import ENDPOINTS, Endpoint, Param
 from bms.errors import NotFound
 
@@ -59,7 +59,8 @@ def with_operations(cls: type[C]) -> type[C]:
 def typed(endpoint: Endpoint, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments in the types of the operation; raise `BadArgument`."""
     own = {each.name: each.type for each in endpoint.params if each.type is not UUID}
-    types = {"page_number": Positive, "page_size": Positive | None, **own}
+    # `paging` requests page 0 of a service that may count from 0.
+    types = {"page_number": NotNegative, "page_size": Positive | None, **own}
     body = arguments.get("body")
     if endpoint.kind == "create" and not (isinstance(body, Mapping) and body):
         raise BadArgument("body takes a dictionary with at least one field")

@@ -107,8 +107,8 @@ class Dialect:
         "an array without items: [], null, 204 without a body, or 404 (employees, invoices)",
     )
     total_pages_when_empty: Literal[0, 1] = _gap(0, "total_pages of a list without items")
-    total_pages_rounding: Literal["up", "down"] = _gap(
-        "up", "total_pages counts a last page that is not full, or full pages only"
+    total_pages_rounding: Literal["up", "down", "beyond"] = _gap(
+        "up", "total_pages counts a last page that is not full, full pages only, or a page too many"
     )
     total_pages_counts: Literal["all", "from_here", "after"] = _gap(
         "all", "total_pages counts all pages, those from the returned page on, or those after it"

@@ -32,6 +32,7 @@ def invoices(caller: Caller, **query: Any) -> list[dict[str, Any]]:
         ({"page_size_max": 100}, 3),
         ({"page_size_max": 100, "page_size_over": "clamp_rows"}, 1),
         ({"page_size_max": 100, "total_pages_rounding": "down"}, 2),
+        ({"page_size_max": 100, "total_pages_rounding": "beyond"}, 4),
     ],
 )
 def test_capped_pages_announce_a_total(

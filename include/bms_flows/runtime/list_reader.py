@@ -156,7 +156,8 @@ class ListReader:
         async def fetch(number: int) -> Page[Any]:
             page = waiting.pop() if waiting else await self._call(number, size=size)
             # A refused page says that the list ended before it; `all_pages` doesn't yield such a page.
-            this.totals.add(page.total_pages)
+            if number:  # page 0 only shows how the service counts
+                this.totals.add(page.total_pages)
             return page
 
         async for page in all_pages(fetch):

@@ -88,7 +88,9 @@ def page_of(count: int, number: int, size: int, dialect: Dialect) -> Page:
     announced = size if over == "clamp_rows" else min(size, largest)
     size = min(size, largest)
     whole, rest = divmod(count, announced)
-    pages = whole + (rest > 0 and dialect.total_pages_rounding == "up")
+    pages = (
+        whole + {"up": rest > 0, "down": 0, "beyond": 1 + (rest > 0)}[dialect.total_pages_rounding]
+    )
     last = max(-(-count // size), 1)
     if number > last:
         if dialect.past_end == "not_found":

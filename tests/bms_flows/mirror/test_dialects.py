@@ -39,6 +39,7 @@ READINGS: list[dict[str, Any]] = [
     {"datetime_format": "utc_ms"},
     {"json_text": "escaped"},
     {"total_pages_rounding": "down"},
+    {"total_pages_rounding": "beyond"},
     {"total_pages_counts": "from_here"},
     {"total_pages_counts": "after"},
 ]

@@ -280,6 +280,13 @@ def test_ids_that_the_service_uses_again_belong_to_the_new_persons(
     assert (ended(outcomes), made(sandbox)) == ({"adopted": 2}, 2)
 
 
+def test_an_announced_page_without_rows_stops_no_drop(sandbox: Sandbox, drop: Drop) -> None:
+    """Some services compute `total_pages` without the filter."""
+    sandbox.fill(contacts=20)
+    sandbox.set_dialect(total_pages_rounding="beyond")
+    assert ended(onboard(drop(TWO["contact"], "contact", page_size=10))) == {"created": 2}
+
+
 @pytest.mark.parametrize("resource", TWO)
 def test_an_id_that_was_returned_before_its_record_exists_is_waited_for(
     resource: str, sandbox: Sandbox, drop: Drop, warehouse: Engine
