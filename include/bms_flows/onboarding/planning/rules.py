@@ -33,7 +33,7 @@ from bms_flows.runtime.settings import InvalidSetting, Language
 
 DEFAULT = Path(__file__).with_name("rules.toml")
 
-VERSION = 14
+VERSION = 16
 """Version of the planning code; raise it when the same file would produce other plans."""
 
 _NOT_A_NAME = re.compile(
@@ -198,8 +198,8 @@ def _held_fault(name: str, row: Row, resource: Resource) -> str | None:
     has_digits = holds in ("number", "phone") or (holds == "postal_code" and is_france(country))
     if text.startswith(("'", "\u2019")) or (has_digits and not digits):
         return "no_digit" if has_digits and not digits else "leading_apostrophe"
-    # What users write for a number that they do not have yet would match other rows as a key.
-    if name in resource.key and digits <= {"0"}:
+    # A number that users do not have yet, or a formula's 0 for an empty cell; as a key it would match other rows.
+    if digits <= {"0"} and (has_digits or name in resource.key):
         return "placeholder"
     phone = holds == "phone" and lacks_prefix(text, region_of(row.values, resource.region))
     short = holds == "postal_code" and is_short_postal_code(text, country)

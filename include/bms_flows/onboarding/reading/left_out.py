@@ -40,6 +40,7 @@ def without(
     """Return the rows below the header at `line` without totals and repeated headers, and the notes."""
     kept: list[Record] = []
     notes: list[Fault] = []
+    records = [each for each in records if not _is_filled_in_advance(each[1], columns)]
     totals = _Totals(columns.fields, resource)
     for each, record in records:
         if repeats(cells.texts(record), columns.fields, resource):
@@ -64,6 +65,13 @@ def without(
         if any(not cells.is_blank(record[place]) for _, record in kept if place < len(record))
     ]
     return kept, notes
+
+
+def _is_filled_in_advance(record: Sequence[Cell], columns: HeaderColumns) -> bool:
+    """Return whether only columns without a field are filled, with numbers or errors of formulas: lines to come."""
+    return all(
+        place in columns.strangers or cells.is_blank(cell) for place, cell in enumerate(record)
+    ) and not any(map(str.isalpha, "".join(cells.texts(record))))
 
 
 def _is_footnote(

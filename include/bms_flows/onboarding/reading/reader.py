@@ -58,12 +58,18 @@ class _Rows:
     def evidence(self) -> Mapping[int, Evidence]:
         """What each column of a field shows of its cells, by place.
 
-        Rows of another width and rows that Excel hides or strikes through show nothing.
+        Rows of another width, rows that Excel hides or strikes through, and the template's own show nothing.
         """
+        example = {name: field.example for name, field in self.resource.by_name.items()}
         whole = {
             line: record
             for line, record in self.table.records
-            if len(record) == len(self.headers) and line not in self.passed_over
+            if len(record) == len(self.headers)
+            and line not in self.passed_over
+            and any(
+                name and not cells.is_blank(cell) and cells.shown(cell).strip() != example[name]
+                for name, cell in zip(self.fields, record, strict=True)
+            )
         }
         found = {}
         for place, name in enumerate(self.fields):

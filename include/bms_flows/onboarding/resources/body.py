@@ -14,6 +14,7 @@ from bms_flows.runtime.digests import content_digest
 
 _ENCODER: Final = msgspec.json.Encoder(decimal_format="number", order="sorted")
 _DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
+_APOSTROPHES: Final = str.maketrans("\u2019\u02bc", "''")
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def build(resource: Resource, values: Mapping[str, Any]) -> dict[str, Any]:
 def compare(resource: Resource, body: Mapping[str, Any], record: Any) -> BodyComparison:
     """Compare the sent fields of a body with a record's detail.
 
-    Case and spaces of texts are ignored, because the interface does not show how the service
+    Case, spaces and forms of apostrophes of texts are ignored, because the interface does not show how the service
     returns them.
     """
     equal, different, unreadable = [], [], []
@@ -146,4 +147,5 @@ def _same(ours: Any, theirs: Any) -> bool:
         return Decimal(str(ours)) == Decimal(str(theirs))
     if isinstance(ours, list | tuple) and isinstance(theirs, list | tuple):
         return sorted(map(str, ours)) == sorted(map(str, theirs))
-    return normalize(ours) == normalize(theirs)
+    ours, theirs = ((normalize(each) or "").translate(_APOSTROPHES) for each in (ours, theirs))
+    return bool(ours == theirs)

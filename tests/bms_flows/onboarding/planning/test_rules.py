@@ -90,6 +90,8 @@ def test_two_lines_in_a_name_or_key_are_refused(field: str, refused: bool) -> No
             for each in ("à venir", "TBD", "-", "?", "0", "ADUPONT")
         ),
         ("payroll_number", "ADUPONT2", None),
+        *((each, "0", "placeholder") for each in ("postal_code", "social_security_number")),
+        ("personal_mobile_phone", "00 00 00 00 00", "placeholder"),
         ("first_name", "Paul 2", "not_letters"),
         ("social_security_number", "\u2019185057800608436", "leading_apostrophe"),
     ],

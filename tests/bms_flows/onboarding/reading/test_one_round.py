@@ -130,6 +130,15 @@ def test_a_total_of_a_csv_is_left_out(label: str) -> None:
     assert (faults(found), notes(found)) == ([], [("total_row", 4)])
 
 
+def test_rows_that_only_have_a_number_of_the_users_own_are_blank() -> None:
+    """Users number the lines of a list in advance, or drag formulas further than its rows."""
+    rows = ("1;0042;Durand;Zoé;1;31/12/2026", "2;;;;;", "3;0043;Petit;Luc;1;31/12/2026", "4;;;;;")
+    found = sheet(f"N°;{HEADER}", *rows)
+    assert (faults(found), [row.line for row in found.rows]) == ([], [2, 4])
+    assert notes(found) == [("blank_rows", 3), ("column_left_out", 1)]
+    assert [row.line for row in sheet(f"N°;{HEADER}", *rows, "5, Roy;;;;;").rows] == [2, 4, 6]
+
+
 def test_a_sentence_below_the_rows_is_left_out_and_a_short_row_is_not() -> None:
     rows = ("0042;Durand;Zoé;1;31/12/2026", "0043;Petit;Luc;1;31/12/2026", "")
     for note in ("* matricules provisoires, à confirmer", "Liste arrêtée au 12/03/2026"):

@@ -175,6 +175,13 @@ def test_dates_beside_texts_of_another_order_are_refused(
     assert {fault.line for fault in sheet.faults} == refused
 
 
+def test_the_example_of_the_template_shows_no_order_of_dates() -> None:
+    """The template's cells are texts; dates that are pasted below stay dates."""
+    fields = [EMPLOYEE.by_name[name] for name in EMPLOYEE.required]
+    header, example = [field.label for field in fields], [field.example for field in fields]
+    assert codes(opened([header, example, [1, "Roy", "Luc", day(6, 1), "0042"]])) == ["example_row"]
+
+
 def test_line_numbers_are_those_of_the_sheet_and_blank_lines_are_no_rows() -> None:
     sheet = opened([[], ["Nom", "Entité"], [None, " "], ["A", "un"], [], ["B", 2]])
     assert [row.line for row in sheet.rows] == [4, 6]
