@@ -2,22 +2,28 @@
 
 import importlib.metadata
 import importlib.util
+import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import airflow
 import pytest
 from packaging.requirements import Requirement
 
-from bms_provider import compat
+import bms_provider
+from bms_provider import compat, operators
 
 
 @pytest.mark.parametrize("version", ["3.1.8", "2.11.2"])
+@pytest.mark.parametrize("module", [compat, operators])
 def test_an_older_airflow_is_refused_with_a_sentence(
-    version: str, monkeypatch: pytest.MonkeyPatch
+    module: ModuleType, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(airflow, "__version__", version)
-    spec = importlib.util.spec_from_file_location("compat_of_another_airflow", compat.__file__)
+    monkeypatch.delitem(sys.modules, compat.__name__)
+    monkeypatch.delattr(bms_provider, "compat")
+    spec = importlib.util.spec_from_file_location("module_of_another_airflow", module.__file__)
     assert spec is not None
     assert spec.loader is not None
     with pytest.raises(
