@@ -15,8 +15,8 @@ RESOURCE = client_invoice.name
 """The resource's name in quarantine, files and code names."""
 IDLE_S = 60.0
 """Seconds after which the session gets a statement."""
-BATCH_ROWS = 8_000
-"""Rows written at once: enough for speed, few enough that fetching continues in parallel."""
+BATCH_ROWS = 2_000
+"""Rows written at once: enough for speed, few enough that PostgreSQL works while responses are fetched."""
 
 
 @dataclass
