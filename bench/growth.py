@@ -11,7 +11,7 @@ start, and is the slowest of an id, a number as written, a number from memory an
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -47,23 +47,18 @@ def of_invoices(here: WarehouseServer, rows: int) -> Iterator[dict[str, Any]]:
         copy_to_entities(given[1], entities)
         for work in ("night", "audit", "board"):
             yield measured("unit", work, *given)
-        yield {"seconds": max(map(answered(*given[1:]), ASKED))}
+        yield {"seconds": max(answered(each, *given[1:]) for each in ASKED)}
         here.drop(given[1])
 
 
-def answered(database: str, folder: str) -> Callable[[str], float]:
-    """Return a function that asks `bms why` for an invoice and returns the seconds of the process."""
-    named = {"BMS_WAREHOUSE_URL": database, "BMS_DATA_ROOT": folder}
-
-    def ask(number: str) -> float:
-        started = time.perf_counter()
-        command = (sys.executable, "-m", "bms_cli", "why", "invoice", number)
-        environment, quiet = compiled() | named, subprocess.DEVNULL
-        done = subprocess.run(command, check=False, env=environment, stdout=quiet)  # noqa: S603 - our own
-        assert done.returncode in {0, NOT_FOUND}, number
-        return time.perf_counter() - started
-
-    return ask
+def answered(number: str, database: str, folder: str) -> float:
+    """Ask `bms why` for an invoice, and return the seconds of the process."""
+    environment = compiled() | {"BMS_WAREHOUSE_URL": database, "BMS_DATA_ROOT": folder}
+    command = (sys.executable, "-m", "bms_cli", "why", "invoice", number)
+    quiet, started = subprocess.DEVNULL, time.perf_counter()
+    done = subprocess.run(command, check=False, env=environment, stdout=quiet)  # noqa: S603 - our own
+    assert done.returncode in {0, NOT_FOUND}, number
+    return time.perf_counter() - started
 
 
 def copy_to_entities(warehouse: str, entities: int) -> None:

@@ -81,9 +81,8 @@ def release(inbox: UPath, archive: UPath, drop: Drop, *, expired: bool) -> None:
         claimed = _is_claimed(inbox, aside.name, drop)
         if claimed and not expired:
             continue
-        with suppress(
-            FileNotFoundError, NotRegularFile
-        ):  # another run was faster, or it is no file of ours
+        # Another run was faster, or it is no file of ours.
+        with suppress(FileNotFoundError, NotRegularFile):
             # Deleting needs the content: a file may have been changed within its size and time.
             same = digest(UPath(aside)) == digest(kept) if kept.exists() else claimed
             if not same:

@@ -187,7 +187,7 @@ class _Planner:
         unseen = [each.label for each in fields if each.name in values]
         if decided.action is Action.ALREADY_THERE and ours and not same and unseen:
             # What the service returns is equal, so one of these fields may have changed.
-            details = {"nearest": ", ".join(unseen)}
+            details = {"fields": ", ".join(unseen)}
             reason = "changed_unseen"
             return replace(decided, action=Action.MANUAL_CHANGE, reason=reason, details=details)
         return decided

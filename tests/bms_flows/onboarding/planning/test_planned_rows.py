@@ -186,7 +186,7 @@ def test_the_ledger_and_the_service_determine_the_whole_row(
                 action=Action.MANUAL_CHANGE,
                 known=known(1),
                 reason="changed_unseen",
-                details={"nearest": "Salaire de base, Matricule du responsable"},
+                details={"fields": "Salaire de base, Matricule du responsable"},
             ),
         ),
         (
