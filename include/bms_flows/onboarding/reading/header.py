@@ -24,6 +24,7 @@ _SMALL_WORDS: Final = frozenset(
     {"d", "de", "des", "du", "en", "et", "l", "la", "le", "les", "of", "the"}
 )
 _MAIL: Final = frozenset({"courriel", "email", "mail", "messagerie"})
+_MANAGER: Final = frozenset({"manager", "n+1", "responsable", "superviseur", "supervisor"})
 _FULL_NAMES: Final = (
     *({"identite"}, {"identity"}, {"full", "name"}),
     *({"nom", "prenom"}, {"nom", "prenoms"}, {"nom", "complet"}),
@@ -31,6 +32,8 @@ _FULL_NAMES: Final = (
 """Words of headers of columns with whole names."""
 _LIKE: Final = 0.8
 """Similarity from which two headers are the same one mistyped."""
+_LIKE_WORD: Final = 0.6
+"""The same for each of their words: a Nom responsable is no Id responsable."""
 _LONG: Final = 4
 _TELLING: Final = 5
 """Letters of a known header's only word that show its field in a longer header."""
@@ -103,15 +106,20 @@ def nearest(header: str, resource: Resource) -> Sequence[Field]:
     plain, words = normalize_header(header), _words(header)
     ratios: dict[str, float] = {}
     likeness = difflib.SequenceMatcher(None, b=plain)
-    # "Adresse mail" names no street, and does not show whose address it is.
+    # "Adresse mail" names no street, and does not show whose address it is; "Nom du manager" is no number.
+    managers = _managers(resource) if not _MANAGER.isdisjoint(words) else ()
     mail = not _MAIL.isdisjoint(words)
-    addresses = [each for each in resource.fields if mail and each.name.endswith("email")]
+    addresses = [
+        each for each in managers or resource.fields if mail and each.name.endswith("email")
+    ]
+    if managers:
+        return addresses or managers
     for known in addresses or resource.fields:
         for alias in (known.name.replace("_", " "), *known.aliases):
             likeness.set_seq1(normalize_header(alias))
             mistyped = len(plain) >= _LONG and likeness.quick_ratio() >= _LIKE <= likeness.ratio()
             meant = _abbreviates(words, _words(alias)) or _contains(words, _words(alias))
-            if mistyped or (meant and not addresses):
+            if (mistyped and _alike(words, _words(alias))) or (meant and not addresses):
                 ratios[known.name] = max(likeness.ratio(), ratios.get(known.name, 0))
     ranked = sorted(ratios, key=lambda name: -ratios[name])
     if ranked and ratios[ranked[0]] >= _LIKE:
@@ -151,7 +159,7 @@ def header_columns(headers: Sequence[str], resource: Resource, line: int) -> Hea
     known = [field_of(header, resource) for header in headers]
     if not any(known):
         return HeaderColumns((None,) * len(headers), faults=(Fault("no_header", line),))
-    taken = {each.name for each in known if each}
+    taken, managers = {each.name for each in known if each}, _managers(resource)
     fields: list[str | None] = []
     unnamed: list[int] = []
     strangers: list[int] = []
@@ -166,6 +174,8 @@ def header_columns(headers: Sequence[str], resource: Resource, line: int) -> Hea
             near = () if is_damaged(header) else nearest(header, resource)
             if _is_full_name(header) and taken.issuperset(NAMES):
                 near = ()  # the names are in columns of their own, too
+            if near == managers and not taken.isdisjoint({each.name for each in managers}):
+                near = ()  # so is what identifies the manager
             if len(near) == 1 and near[0].name not in taken:
                 name = near[0].name
                 taken.add(name)
@@ -225,9 +235,22 @@ def _named(row: Sequence[str], resource: Resource) -> int:
     return len({found.name for cell in row if (found := field_of(cell, resource))})
 
 
+def _managers(resource: Resource) -> Sequence[Field]:
+    return [each for each in resource.fields if "manager" in each.name]
+
+
 def _words(header: str) -> list[str]:
-    words = map(normalize_header, re.findall(r"[^\W_]+", header))
+    found = re.findall(r"n\s*\+\s*1\b|[^\W_]+", header, re.IGNORECASE)
+    words = ["n+1" if "+" in word else normalize_header(word) for word in found]
     return [word for word in words if word and word not in _SMALL_WORDS]
+
+
+def _alike(words: Sequence[str], known: Sequence[str]) -> bool:
+    """Return whether each word may be that of a known header mistyped; with a missing space, all may be."""
+    pairs = zip(words, known, strict=False)
+    return len(words) != len(known) or all(
+        difflib.SequenceMatcher(None, *pair).ratio() >= _LIKE_WORD for pair in pairs
+    )
 
 
 def _abbreviates(words: Collection[str], known: Collection[str]) -> bool:

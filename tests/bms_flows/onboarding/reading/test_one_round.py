@@ -222,6 +222,10 @@ def test_a_column_of_euros_shows_its_decimal_mark() -> None:
         ("Matricul", "Matricule"),
         ("Salaire brut annuel", "Salaire de base"),
         ("Téléphone perso", "Téléphone fixe personnel"),
+        ("Téléphone pro", ": Téléphone fixe professionnel"),
+        ("Nom du responsable", "Matricule du responsable, E-mail du responsable"),
+        ("N+1", "Matricule du responsable, E-mail du responsable"),
+        ("Mail du manager", ": E-mail du responsable"),
         ("Prénom / Vorname", "Prénom"),
     ],
 )
@@ -258,6 +262,16 @@ def test_the_number_of_the_entity_is_no_name_and_a_manager_has_an_own_address() 
 @pytest.mark.parametrize("resource", [contact(), consultant()], ids=lambda each: each.name)
 def test_a_column_of_addresses_is_no_setting_for_mailings(resource: Resource) -> None:
     assert [each.name for each in headers.nearest("Adresse mail", resource)] == ["email"]
+
+
+def test_words_that_are_not_alike_make_no_mistyped_header() -> None:
+    assert headers.nearest("Business City", contact()) == []
+    assert headers.nearest("Business tilte", contact())[0].name == "business_title"
+
+
+def test_the_name_of_a_manager_beside_the_number_is_left_out() -> None:
+    found = sheet("Nom;Matricule du responsable;Nom du responsable", "A;7;Zoé Durand")
+    assert (faults(found), notes(found)) == ([], [("column_left_out", 1)])
 
 
 def test_a_header_between_several_names_each() -> None:
