@@ -120,3 +120,23 @@ def test_a_consultant_in_another_form_goes_to_review(sandbox: Sandbox, drop: Dro
     head = "last_name;first_name;birth_year"
     outcomes = run(drop(f"{head}\nDhondt;An;1985\n".encode(), "consultant"))
     assert codes(outcomes) == ["same_name_and_birth_year"]
+
+
+@pytest.mark.parametrize("resource", ["contact", "consultant"])
+def test_a_text_that_the_service_cuts_or_strips_is_no_change_of_a_user(
+    resource: str, sandbox: Sandbox, drop: Drop
+) -> None:
+    forms = ("notes=cut:6", "last_name=ascii", "country=upper+cut:2")
+    sandbox.set_dialect(stored_forms=[f"create_{resource}.{form}" for form in forms])
+    head, row = "last_name;first_name;email;country;notes", "Lefèvre;Zoé;z@x.example;France;"
+    rows = [f"{head}\n{row}{text}\n".encode() for text in ("Appeler lundi", "Appeler mardi")]
+    [first] = run(drop(rows[0], resource))
+    assert first.state == "created"
+    [again] = run(drop(rows[0] + b"\n", resource))
+    assert (again.state, again.evidence) == ("already_there", "by_us")
+    sandbox.edit(f"{resource}s", int(first.guid or 0), city="Lyon", email="other@x.example")
+    [edited] = run(drop(rows[0] + b"\n\n", resource))
+    assert "email" in {each.field for each in edited.differences}
+    [changed] = run(drop(rows[1], resource))
+    assert {"notes", "email"} <= {each.field for each in changed.differences}
+    assert made(sandbox, f"{resource}s") == 1

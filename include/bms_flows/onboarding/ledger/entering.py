@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, delete, null, select, update
+from sqlalchemy import Connection, Engine, delete, null, select, update
 from sqlalchemy import bindparam as bind
 from sqlalchemy.dialects.postgresql import insert
 
@@ -201,3 +202,14 @@ def _save_bodies(connection: Connection, drop_id: int, rows: Mapping[int, NewRow
         {"creation_id": number, "body": encode_body(row.body)} for number, row in rows.items()
     ]
     upsert(connection, creation_body, bodies)
+
+
+def verified_fields(engine: Engine, rows: Collection[int]) -> dict[int, Mapping[str, Any]]:
+    """Return the names of the fields read back, by row: `equal`, `different`, `unreadable`."""
+    with engine.connect() as connection:
+        found = connection.execute(
+            select(creation.c.id, creation.c.verified).where(
+                among(creation.c.id, rows), creation.c.verified.is_not(None)
+            )
+        )
+        return dict(found.all())

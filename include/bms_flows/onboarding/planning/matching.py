@@ -26,8 +26,7 @@ class PlanningView:
     entries: Mapping[str, Entry]
     """Ledger rows of the drop's rows and of all managers above them, by key."""
     in_flight: Mapping[str, Collection[str]]
-    """Match keys of rows that the lists may not show yet, by row key: unfinished rows, and records
-    created after `since`."""
+    """Match keys, by row key, of rows that the lists may not show yet: open, or created after `since`."""
     shown: Sequence[ServiceRecord]
     """Records that may match a row."""
     unknown_scopes: frozenset[Any] = frozenset()
@@ -46,6 +45,8 @@ class PlanningView:
     """The service's codes that mirrored records have, by field."""
     contains: Callable[[str], bool] = lambda _: False
     """Returns whether a list contains a remote id."""
+    stored_otherwise: Mapping[int, Collection[str]] = field(default_factory=dict)
+    """Fields that the service returned with other values right after the creation, by ledger row."""
     removed: frozenset[str] = frozenset()
     """Records that users removed by an undo sheet; the view has no trace of them."""
 
@@ -140,8 +141,9 @@ def finders_of(sheet: Sheet, identity: Identity) -> Mapping[int, Finders]:
 
 def names_of(sheet: Sheet, identity: Identity) -> frozenset[str]:
     """Return the digests of the rows' names."""
-    found = (identity.comparison_digests(row.values)[NAME] for row in sheet.rows)
-    return frozenset(filter(None, found))
+    return frozenset(
+        filter(None, (identity.comparison_digests(r.values)[NAME] for r in sheet.rows))
+    )
 
 
 def match_keys_of(sheet: Sheet, identity: Identity) -> frozenset[str]:

@@ -40,7 +40,7 @@ from bms_flows.onboarding.planning.rules import CODE_NOT_IN_USE, NewCode, Rules,
 from bms_flows.onboarding.reading.sheet import Row, Sheet
 from bms_flows.onboarding.resources.body import body_digest, build, compare
 from bms_flows.onboarding.resources.description import Resource
-from bms_flows.onboarding.resources.evidence import ServiceRecord
+from bms_flows.onboarding.resources.evidence import ServiceRecord, contradicted
 from bms_flows.onboarding.resources.match_rules import Identity, similar_rows
 
 
@@ -182,7 +182,10 @@ class _Planner:
         ours = known.remote_id == entry.remote_id and not known.deleted
         if same and ours and not self.resource.always_compared:
             return replace(row, action=Action.ALREADY_THERE, known=known, reason="by_us")
-        decided = self._existing(row, known)
+        otherwise: Collection[str] = ()
+        if same and ours and entry.made:
+            otherwise = self.view.stored_otherwise.get(entry.id, ())
+        decided = self._existing(row, known, otherwise)
         fields = (each for each in self.resource.fields if each.detail_field is None)
         unseen = [each.label for each in fields if each.name in values]
         if decided.action is Action.ALREADY_THERE and ours and not same and unseen:
@@ -192,15 +195,20 @@ class _Planner:
             return replace(decided, action=Action.MANUAL_CHANGE, reason=reason, details=details)
         return decided
 
-    def _existing(self, row: PlannedRow, known: ServiceRecord) -> PlannedRow:
-        """Compare a row with its existing record."""
+    def _existing(
+        self, row: PlannedRow, known: ServiceRecord, otherwise: Collection[str] = ()
+    ) -> PlannedRow:
+        """Compare a row with its existing record, but for fields that the service stores `otherwise`."""
         record = self.view.records.get(known.remote_id)
         if known.deleted or record is None:
             reason = "record_deleted" if known.deleted else "not_readable"
             return replace(row, action=Action.MANUAL_CHANGE, known=known, reason=reason)
         different = compare(self.resource, row.body, record).different
+        if not contradicted(self.identity.comparison_digests(row.body), known.comparison_fields):
+            different = tuple(each for each in different if each.name not in otherwise)
         if not different:
-            return replace(row, action=Action.ALREADY_THERE, known=known)
+            evidence = "by_us" if otherwise else None
+            return replace(row, action=Action.ALREADY_THERE, known=known, reason=evidence)
         return replace(
             row,
             action=Action.MANUAL_CHANGE,

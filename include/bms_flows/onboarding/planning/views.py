@@ -47,12 +47,15 @@ async def ledger_view(
             in_flight = entering.rows_in_flight(connection, identity, since)
             matched = entering.matched_ids(connection, name, match_keys)
             codes = codes_in_use(connection, mirror, resource.codes)
-            view = PlanningView({}, in_flight, (), matched=matched, since=since, codes=codes)
-            return view, drops.undone(connection, name)
+            view = PlanningView(entries, in_flight, (), matched=matched, since=since, codes=codes)
+            undone = drops.undone(connection, name)
+        rows = [each.id for each in entries.values()] if resource.always_compared else []
+        read_back = entering.verified_fields(ledger.engine, rows)
+        otherwise = {row: names["different"] for row, names in read_back.items()}
+        return replace(view, stored_otherwise=otherwise), undone
 
     entries = await with_managers(ledger, keys_of(sheet, identity))
-    view, undone = await asyncio.to_thread(stored)
-    return replace(view, entries=entries), undone
+    return await asyncio.to_thread(stored)
 
 
 def mirror_view(

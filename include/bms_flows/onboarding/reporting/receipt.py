@@ -12,6 +12,7 @@ from sqlalchemy import Row
 
 from bms.errors import Forbidden
 from bms_flows.onboarding.faults import Fault, fault_from_json
+from bms_flows.onboarding.ledger.entering import verified_fields
 from bms_flows.onboarding.ledger.entry import Entry, State
 from bms_flows.onboarding.ledger.store import Ledger
 from bms_flows.onboarding.planning import approval
@@ -37,11 +38,7 @@ from bms_flows.onboarding.resources.normal_forms import NAMES
 from bms_flows.onboarding.resources.remote import Remote, read_permitted
 from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_flows.onboarding.sending.drop_lists import DropLists
-from bms_flows.onboarding.sending.verify import (
-    MAX_CONCURRENT_READS,
-    bodies_with_managers,
-    verified_fields,
-)
+from bms_flows.onboarding.sending.verify import MAX_CONCURRENT_READS, bodies_with_managers
 from bms_flows.runtime.concurrently import gather_bounded
 
 FORMAT = 1

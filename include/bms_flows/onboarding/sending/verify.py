@@ -5,11 +5,12 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Engine, select, update
+from sqlalchemy import Engine, update
 from sqlalchemy import bindparam as bind
 
+from bms_flows.onboarding.ledger.entering import verified_fields
 from bms_flows.onboarding.ledger.entry import EXISTING, Entry
-from bms_flows.onboarding.ledger.store import Ledger, PostgresLedger, among
+from bms_flows.onboarding.ledger.store import Ledger, PostgresLedger
 from bms_flows.onboarding.resources.body import compare
 from bms_flows.onboarding.resources.remote import Remote, read_permitted
 from bms_flows.runtime.concurrently import gather_bounded
@@ -78,17 +79,6 @@ async def _unverified(ledger: PostgresLedger, rows: Collection[int]) -> list[Ent
     done = set(await asyncio.to_thread(verified_fields, ledger.engine, rows))
     entries = await ledger.entries(rows)
     return [entry for entry in entries if entry.state in EXISTING and entry.id not in done]
-
-
-def verified_fields(engine: Engine, rows: Collection[int]) -> dict[int, Mapping[str, Any]]:
-    """Return the saved names of fields by row: `equal`, `different`, `unreadable`."""
-    with engine.connect() as connection:
-        found = connection.execute(
-            select(creation.c.id, creation.c.verified).where(
-                among(creation.c.id, rows), creation.c.verified.is_not(None)
-            )
-        )
-        return dict(found.all())
 
 
 def _save(engine: Engine, found: Mapping[int, Mapping[str, Any]]) -> None:

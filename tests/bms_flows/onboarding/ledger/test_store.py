@@ -9,10 +9,9 @@ from sqlalchemy import Engine, text
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.discovery import FoundFile
 from bms_flows.onboarding.ledger import entering, transitions
-from bms_flows.onboarding.ledger.entering import enter
+from bms_flows.onboarding.ledger.entering import enter, verified_fields
 from bms_flows.onboarding.ledger.entry import Entry, NewRow, Transition
 from bms_flows.onboarding.ledger.store import PostgresLedger
-from bms_flows.onboarding.sending.verify import verified_fields
 
 MANY = [str(number) for number in range(70_000)]
 
