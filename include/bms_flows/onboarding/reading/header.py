@@ -159,7 +159,7 @@ def header_columns(headers: Sequence[str], resource: Resource, line: int) -> Hea
     known = [field_of(header, resource) for header in headers]
     if not any(known):
         return HeaderColumns((None,) * len(headers), faults=(Fault("no_header", line),))
-    taken, managers = {each.name for each in known if each}, _managers(resource)
+    taken = {each.name for each in known if each}
     fields: list[str | None] = []
     unnamed: list[int] = []
     strangers: list[int] = []
@@ -171,11 +171,7 @@ def header_columns(headers: Sequence[str], resource: Resource, line: int) -> Hea
         elif not header.strip():
             unnamed.append(place)
         elif name is None and not is_report_column(header):
-            near = () if is_damaged(header) else nearest(header, resource)
-            if _is_full_name(header) and taken.issuperset(NAMES):
-                near = ()  # the names are in columns of their own, too
-            if near == managers and not taken.isdisjoint({each.name for each in managers}):
-                near = ()  # so is what identifies the manager
+            near = () if is_damaged(header) else _near(header, resource, taken)
             if len(near) == 1 and near[0].name not in taken:
                 name = near[0].name
                 taken.add(name)
@@ -233,6 +229,15 @@ def _filled(row: Sequence[str]) -> int:
 
 def _named(row: Sequence[str], resource: Resource) -> int:
     return len({found.name for cell in row if (found := field_of(cell, resource))})
+
+
+def _near(header: str, resource: Resource, taken: Collection[str]) -> Sequence[Field]:
+    """Return the nearest fields; none if columns of their own have the names, or identify the manager."""
+    near, managers = nearest(header, resource), _managers(resource)
+    if _is_full_name(header):
+        return [] if {*NAMES} <= {*taken} else near
+    identified = any(each.name in taken for each in managers)
+    return [] if identified and near == managers else near
 
 
 def _managers(resource: Resource) -> Sequence[Field]:
