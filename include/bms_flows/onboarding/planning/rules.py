@@ -19,6 +19,7 @@ from bms_flows.onboarding.reading.sheet import Row
 from bms_flows.onboarding.resources.description import Resource, normalize_header
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.normal_forms import (
+    has_wrong_length,
     is_france,
     is_plain_address,
     is_short_postal_code,
@@ -190,10 +191,8 @@ def _held_fault(name: str, row: Row, resource: Resource) -> str | None:
     if holds == "name":
         more = "not_a_name" if _NOT_A_NAME.match(text) else None
         return more or (None if is_written_as_name(text) else "not_letters")
-    if holds == "email":
-        return None if is_plain_address(text) else "bad_email"
-    if holds in (None, "percent"):
-        return None
+    if holds in (None, "percent", "email"):
+        return "bad_email" if holds == "email" and not is_plain_address(text) else None
     country, digits = row.values.get("country") or resource.region, set(filter(str.isdigit, text))
     has_digits = holds in ("number", "phone") or (holds == "postal_code" and is_france(country))
     if text.startswith(("'", "\u2019")) or (has_digits and not digits):
@@ -201,9 +200,13 @@ def _held_fault(name: str, row: Row, resource: Resource) -> str | None:
     # A number that users do not have yet, or a formula's 0 for an empty cell; as a key it would match other rows.
     if digits <= {"0"} and (has_digits or name in resource.key):
         return "placeholder"
-    phone = holds == "phone" and lacks_prefix(text, region_of(row.values, resource.region))
-    short = holds == "postal_code" and is_short_postal_code(text, country)
-    return "lost_prefix" if phone or short else None
+    region = region_of(row.values, resource.region)
+    if holds == "phone" and has_wrong_length(text, {region, resource.region}):
+        return "wrong_length"
+    lost = (holds == "phone" and lacks_prefix(text, region)) or (
+        holds == "postal_code" and is_short_postal_code(text, country)
+    )
+    return "lost_prefix" if lost else None
 
 
 def _unnamed_objects(row: Row, resource: Resource) -> list[Fault]:

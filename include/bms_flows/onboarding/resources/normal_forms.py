@@ -189,6 +189,30 @@ def lacks_prefix(text: Any, region: str) -> bool:
     )
 
 
+def has_wrong_length(text: Any, regions: Collection[str]) -> bool:
+    """Return whether a phone number has too few or too many digits for its country: by its prefix, or one of `regions`.
+
+    Short numbers and texts with an extension or two numbers are not judged.
+    """
+    digits = re.sub(r"[\s.()-]", "", unicodedata.normalize("NFKC", str(text)))
+    if not re.fullmatch(r"\+?0?[0-9]+", digits) or digits[0] not in "+0":
+        return False
+    if digits.startswith(("+", "00")):
+        try:
+            number = phonenumbers.parse("+" + digits.lstrip("+0"))
+        except phonenumbers.NumberParseException:
+            return False
+        digits = phonenumbers.national_significant_number(number)
+        regions = [phonenumbers.region_code_for_country_code(number.country_code or 0)]
+    found = map(phonenumbers.PhoneMetadata.metadata_for_region, regions)
+    known = [
+        len(digits.removeprefix(each.national_prefix or "")) in each.general_desc.possible_length
+        for each in found
+        if each and each.general_desc
+    ]
+    return bool(known) and not any(known)
+
+
 def is_short_postal_code(text: Any, country: Any) -> bool:
     """Return whether a French postal code has four digits: Excel takes the 0 off 01000."""
     return is_france(country) and re.fullmatch("[1-9][0-9]{3}", str(text).strip()) is not None

@@ -46,6 +46,40 @@ def test_a_phone_number_or_postal_code_without_its_first_zero_is_refused(
     assert [fault.field for fault in faults] == [field] * refused
 
 
+@pytest.mark.parametrize(
+    ("number", "country", "refused"),
+    [
+        ("06 12 34 56 7", "", True),
+        ("06.12.34.56.789", "", True),
+        ("+33 6 12 34 56 7", "", True),
+        ("+33 (0)6 12 34 56 7", "", True),
+        ("0033 6 12 34 56 789", "BE", True),
+        ("+32 470 12 3", "", True),
+        ("02 511 11 11", "", True),
+        ("02 511 11 11", "BE", False),
+        ("01 42 68 53 00", "BE", False),
+        ("01 42 68 53 00", "ES", False),
+        ("06 1234567", "IT", False),
+        ("+39 06 1234567", "", False),
+        ("0690 12 34 56", "", False),  # of Guadeloupe
+        ("+49 89 1234", "", False),
+        ("+352 26 12 34", "", False),
+        ("01 42 68 53 00 ext. 12", "", False),
+        ("01 42 68 53 00 poste 12", "", False),
+        ("01 42 68 53 00 / 06 12 34 56 78", "", False),
+        ("+800 1234 5678", "", False),
+        ("4512", "", False),
+    ],
+)
+def test_a_phone_number_with_a_digit_too_few_or_too_many_is_refused(
+    number: str, country: str, refused: bool
+) -> None:
+    values = {"business_mobile_phone": number} | ({"country": country} if country else {})
+    found = rules.validate(Row(2, values, ()), rules.read(EMPLOYEE))
+    named = [fault.field for fault in found if fault.code == "wrong_length"]
+    assert named == ["business_mobile_phone"] * refused
+
+
 @pytest.mark.parametrize(("rate", "codes"), [(1, ["out_of_range"]), (2, []), (100, [])])
 def test_a_full_time_equivalent_of_one_is_not_one_percent(rate: int, codes: list[str]) -> None:
     found = rules.validate(Row(2, {"activity_rate": rate}, ()), rules.read(EMPLOYEE))
