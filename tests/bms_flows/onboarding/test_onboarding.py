@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from bms.client import Client
 from bms.errors import AmbiguousWrite, BmsError, Redirected
@@ -76,6 +76,32 @@ def test_a_salary_corrected_after_the_creation_is_reported_and_another_form_of_i
     assert (outcome.state, outcome.guid is None) == ("needs_review", False)
     assert "Salaire de base" in outcome.faults[0].reason("FR")
     assert len(made(sandbox)) == 1
+
+
+def test_a_row_that_changed_only_in_case_or_in_the_form_of_an_amount_is_already_there(
+    sandbox: Sandbox, drop: Drop, warehouse: Engine
+) -> None:
+    """Version 0.1.0 entered 2500,00 as 2500.00."""
+    head = "id_entity;payroll_number;last_name;first_name;start_date;salary_base;manager_payroll_number\n"
+    boss = "1;900001;Lefèvre;Aurélie;2026-05-01;4000;\n"
+    before, after = (
+        f"{head}{boss}1;900002;{name};Paul;2026-05-01;2500;900001\n".encode()
+        for name in ("MARTIN", "Martin")
+    )
+    assert ended(run(drop(before))) == {"created": 2}
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("update bms.creation_body set body = replace(body, '2500', '2500.00')")
+        )
+    assert ended(run(drop(after))) == {"already_there": 2}
+    other = after.replace(b"2500;900001", b"2600;900001")
+    [_, outcome] = run(drop(other))
+    assert outcome.faults[0].details == {"fields": "Salaire de base"}
+    retired = after.replace(b"2500;900001", b"2500;")
+    sandbox.edit("employees", str(outcome.guid), id_manager=1)
+    [_, outcome] = run(drop(after.replace(b"Martin", b"MArtin")))
+    assert "Matricule du responsable" in outcome.faults[0].reason("FR")
+    assert ended(run(drop(retired))) == {"already_there": 2}
 
 
 @pytest.mark.parametrize(

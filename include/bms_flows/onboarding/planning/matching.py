@@ -47,6 +47,8 @@ class PlanningView:
     """Returns whether a list contains a remote id."""
     stored_otherwise: Mapping[int, Collection[str]] = field(default_factory=dict)
     """Fields that the service returned with other values right after the creation, by ledger row."""
+    sent: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    """Stored bodies of created rows whose data have changed, by ledger row."""
     removed: frozenset[str] = frozenset()
     """Records that users removed by an undo sheet; the view has no trace of them."""
 
@@ -65,9 +67,8 @@ class PlanningView:
         """The shown records by match key."""
         found: dict[str, list[ServiceRecord]] = defaultdict(list)
         for known in self.shown:
-            for key in (known.key, *known.other_digests):
-                if key is not None:
-                    found[key].append(known)
+            for key in filter(None, (known.key, *known.other_digests)):
+                found[key].append(known)
         return found
 
     @cached_property
@@ -111,8 +112,7 @@ class PlanningView:
 
     def shared_in_flight(self, key: str, match_keys: Iterable[str]) -> str | None:
         """Return the first of `match_keys` that an in-flight row with another key has too."""
-        rows = self._rows_in_flight
-        return next((each for each in match_keys if rows.get(each, set()) - {key}), None)
+        return next((k for k in match_keys if self._rows_in_flight.get(k, set()) - {key}), None)
 
     def is_outdated(
         self, in_flight: Mapping[str, Collection[str]], match_keys: Collection[str]

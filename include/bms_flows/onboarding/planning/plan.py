@@ -6,7 +6,7 @@ of the id approves exactly these actions.
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
@@ -16,8 +16,9 @@ from typing import Any
 import msgspec
 
 from bms_flows.onboarding.faults import Fault
+from bms_flows.onboarding.planning.matching import PlanningView
 from bms_flows.onboarding.planning.rules import PlanLimits
-from bms_flows.onboarding.reading.sheet import LastLine
+from bms_flows.onboarding.reading.sheet import LastLine, Sheet
 from bms_flows.onboarding.resources.body import Difference, body_digest
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.settings import Approval
@@ -96,6 +97,26 @@ class PlanInputs:
     ledger: str
     seen: str
     rules: str
+
+    @classmethod
+    def of(
+        cls,
+        sheet: Sheet,
+        rows: Sequence[PlannedRow],
+        view: PlanningView,
+        match_keys: Collection[str],
+        rules: str,
+    ) -> "PlanInputs":
+        """Return the digests of a file, the ledger's entries of its rows, the records that may match, the `rules`."""
+        entries = (view.entries.get(row.key or "") for row in rows)
+        ledger = sorted(
+            (e.key, e.state, e.attempt, e.digest, e.remote_id or "") for e in entries if e
+        )
+        near = {
+            known.remote_id: known for each in match_keys for known in view.by_key.get(each, ())
+        }
+        seen = sorted((k.remote_id, k.fingerprint, k.deleted, k.number) for k in near.values())
+        return cls(sheet.sha256, digest(ledger), digest(seen), rules)
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, Entry, State
 from bms_flows.onboarding.planning.managers import (
-    Manager,
     Managers,
     Numbered,
     candidate_of_record,
@@ -32,16 +31,17 @@ from bms_flows.onboarding.planning.plan import (
     Plan,
     PlanInputs,
     PlannedRow,
-    digest,
     reject,
     reject_duplicates,
 )
 from bms_flows.onboarding.planning.rules import CODE_NOT_IN_USE, NewCode, Rules, new_codes, validate
 from bms_flows.onboarding.reading.sheet import Row, Sheet
-from bms_flows.onboarding.resources.body import body_digest, build, compare
+from bms_flows.onboarding.resources.body import body_digest, build, compare, unread_changes
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.evidence import ServiceRecord, contradicted
 from bms_flows.onboarding.resources.match_rules import Identity, similar_rows
+
+CHANGED_UNSEEN: Final = "changed_unseen"
 
 
 def make(
@@ -56,8 +56,7 @@ def make(
     rows = [planner.decide(row, values[row.line]) for row in rows]
     rows = planner.review_similar_rows(rows)
     rows = planner.assign_managers(rows, values)
-    seen = _records_digest(view, match_keys_of(sheet, identity))
-    inputs = PlanInputs(sheet.sha256, _ledger_digest(rows, view), seen, rules.version)
+    inputs = PlanInputs.of(sheet, rows, view, match_keys_of(sheet, identity), rules.version)
     return Plan(resource.name, inputs, tuple(rows), view.headcount, view.empty_scopes)
 
 
@@ -186,13 +185,9 @@ class _Planner:
         if same and ours and entry.made:
             otherwise = self.view.stored_otherwise.get(entry.id, ())
         decided = self._existing(row, known, otherwise)
-        fields = (each for each in self.resource.fields if each.detail_field is None)
-        unseen = [each.label for each in fields if each.name in values]
-        if decided.action is Action.ALREADY_THERE and ours and not same and unseen:
-            # What the service returns is equal, so one of these fields may have changed.
-            details = {"fields": ", ".join(unseen)}
-            reason = "changed_unseen"
-            return replace(decided, action=Action.MANUAL_CHANGE, reason=reason, details=details)
+        if decided.action is Action.ALREADY_THERE and ours and not same:
+            # What the service returns is equal, so another field may have changed.
+            return replace(decided, action=Action.MANUAL_CHANGE, reason=CHANGED_UNSEEN)
         return decided
 
     def _existing(
@@ -266,16 +261,20 @@ class _Planner:
             ]
         )
         placed = [
-            self._with_manager(row, managers.of(row.line, values[row.line]))
+            self._with_manager(row, values[row.line], managers)
             if row.action in {Action.CREATE, Action.REVIEW, Action.REJECTED}
             and not in_review(row, self.view.entries)
+            else self._with_unseen(row, values[row.line], managers)
+            if row.reason == CHANGED_UNSEEN
             else row
             for row in rows
         ]
         return reject_by_hierarchy(placed, self.view.entries)
 
-    def _with_manager(self, row: PlannedRow, manager: Manager | Fault | None) -> PlannedRow:
-        match manager:
+    def _with_manager(
+        self, row: PlannedRow, values: Mapping[str, Any], managers: Managers
+    ) -> PlannedRow:
+        match manager := managers.of(row.line, values):
             case None:
                 return row
             case Fault():
@@ -286,15 +285,16 @@ class _Planner:
                 return replace(row, body={**row.body, "id_manager": number})
         return replace(row, manager_key=manager.key)
 
-
-def _ledger_digest(rows: Sequence[PlannedRow], view: PlanningView) -> str:
-    found = (view.entries.get(row.key or "") for row in rows)
-    return digest(
-        sorted((e.key, e.state, e.attempt, e.digest, e.remote_id or "") for e in found if e)
-    )
-
-
-def _records_digest(view: PlanningView, digests: Collection[str]) -> str:
-    """Return the digest of the records that may match a row."""
-    near = {known.remote_id: known for each in digests for known in view.by_key.get(each, ())}
-    return digest(sorted((k.remote_id, k.fingerprint, k.deleted, k.number) for k in near.values()))
+    def _with_unseen(
+        self, row: PlannedRow, values: Mapping[str, Any], managers: Managers
+    ) -> PlannedRow:
+        """Name the fields that may have changed since the creation; without any, the row is already there."""
+        entry = self.view.entries[row.key or ""]
+        before = self.view.sent.get(entry.id) if entry.made else None
+        changed = unread_changes(self.resource, values, row.body, before)
+        record = self.view.records.get(row.known.remote_id) if row.known else None
+        if managers.of(row.line, values) == Numbered(getattr(record, "id_manager", None) or 0):
+            changed = [each for each in changed if each.path]
+        if not changed:
+            return replace(row, action=Action.ALREADY_THERE, reason=None)
+        return replace(row, details={"fields": ", ".join(each.label for each in changed)})

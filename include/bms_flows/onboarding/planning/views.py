@@ -10,10 +10,12 @@ from sqlalchemy import Engine, select
 
 from bms.records.declaration import described
 from bms_flows.onboarding.ledger import entering, transitions
+from bms_flows.onboarding.ledger.entry import EXISTING
 from bms_flows.onboarding.ledger.store import PostgresLedger, with_managers
 from bms_flows.onboarding.planning.matching import EVER, PlanningView, keys_of, match_keys_of
 from bms_flows.onboarding.planning.rules import Reading
 from bms_flows.onboarding.reading.sheet import Sheet
+from bms_flows.onboarding.resources.body import body_digest
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
@@ -52,9 +54,12 @@ async def ledger_view(
         rows = [each.id for each in entries.values()] if resource.always_compared else []
         read_back = entering.verified_fields(ledger.engine, rows)
         otherwise = {row: names["different"] for row, names in read_back.items()}
-        return replace(view, stored_otherwise=otherwise), undone
+        return replace(view, stored_otherwise=otherwise, sent=sent), undone
 
     entries = await with_managers(ledger, keys_of(sheet, identity))
+    made = [each for each in entries.values() if each.state in EXISTING]
+    dropped = {body_digest(row.values) for row in sheet.rows} if made else set()
+    sent = await ledger.bodies([each.id for each in made if each.digest not in dropped])
     return await asyncio.to_thread(stored)
 
 

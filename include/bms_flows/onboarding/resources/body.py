@@ -76,6 +76,21 @@ def sent(resource: Resource, body: Mapping[str, Any]) -> Sequence[tuple[Field, A
     return [(each, value) for each, value in found if value is not None]
 
 
+def unread_changes(
+    resource: Resource,
+    values: Mapping[str, Any],
+    body: Mapping[str, Any],
+    before: Mapping[str, Any] | None,
+) -> list[Field]:
+    """Return the filled fields that the service never returns, but for those that were sent alike `before`."""
+    return [
+        each
+        for each in resource.fields
+        if each.detail_field is None and each.name in values
+        if not (before and each.path and _same(_at(body, each.path), _at(before, each.path)))
+    ]
+
+
 def body_digest(body: Mapping[str, Any]) -> str:
     """Return the digest of a body: equal digests mean equal requests."""
     return content_digest(_ENCODER.encode(body)).hex()
