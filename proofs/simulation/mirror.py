@@ -109,7 +109,7 @@ async def _sync(
         day=EPOCH.date(),
         responses=Unstored(),
         stage=stage,
-        recalled=dict(recalled),
+        recalled=[*recalled.items()],
     )
     agreed, readings = await read_lists(source, diff, 3, "contact")
     recalled.update(diff.latest())

@@ -6,7 +6,7 @@ has a row with this `_list_hash` is compared in each run.
 """
 
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 from sqlalchemy import Connection, select
@@ -28,21 +28,20 @@ Entries = tuple[bytes, bytes, list[Key], list[State], bytes]
 
 def load(
     connection: Connection, list_id: ListId, volatile: Collection[str]
-) -> dict[bytes, RecalledRow]:
-    """Return the rows of the last run by the digest of their bytes; empty if the cache is unusable."""
+) -> Iterable[tuple[bytes, RecalledRow]]:
+    """Return the rows of the last run, with the digests of their bytes; none if the cache is unusable."""
     found = select(list_digest.c.rows, list_digest.c.digest).where(list_id.of(list_digest))
     stored = connection.execute(found).one_or_none()
-    if stored is None or _digest(volatile, stored.rows) != stored.digest:
-        return {}
-    marks, hashes, keys, states, which = msgspec.msgpack.decode(stored.rows, type=Entries)
-    starts = range(0, SIZE * len(keys), SIZE)
-    rows = zip(
-        keys,
-        [hashes[start : start + SIZE] for start in starts],
-        [states[each] for each in which],
-        strict=True,
-    )
-    return dict(zip((marks[start : start + SIZE] for start in starts), rows, strict=True))
+    usable = stored is not None and _digest(volatile, stored.rows) == stored.digest
+    return _rows(stored.rows) if stored is not None and usable else ()
+
+
+def _rows(content: bytes) -> Iterator[tuple[bytes, RecalledRow]]:
+    """Yield the rows one by one: as a whole, they take several times the memory of `content`."""
+    marks, hashes, keys, states, which = msgspec.msgpack.decode(content, type=Entries)
+    for number, (key, state) in enumerate(zip(keys, which, strict=True)):
+        digest = slice(number * SIZE, (number + 1) * SIZE)
+        yield marks[digest], (key, hashes[digest], states[state])
 
 
 def save(

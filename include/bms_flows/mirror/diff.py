@@ -1,6 +1,6 @@
 """Diff of the lists against the mirror: new and changed rows are staged, responses stored."""
 
-from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
@@ -49,8 +49,8 @@ class ListDiff:
     """Stages a chunk of new or changed rows; a later state of a row replaces an earlier one."""
     volatile: frozenset[str] = frozenset()
     """Unknown fields that are left out, because they change with every response."""
-    recalled: Mapping[bytes, RecalledRow] = field(default_factory=dict)
-    """Rows of earlier runs, by the digest of their bytes."""
+    recalled: Iterable[tuple[bytes, RecalledRow]] = ()
+    """Rows of the last run, with the digests of their bytes."""
     invalid: set[Key] = field(default_factory=set)
     """Rows of the lists that the mirror cannot store."""
     invalid_details: set[Key] = field(default_factory=set)
@@ -74,7 +74,8 @@ class ListDiff:
     _extras: dict[Key, Extra] = field(default_factory=dict)
     _deleted: set[Key] = field(default_factory=set)
     """Rows of the lists and recalled rows that are deleted."""
-    _unchanged: bool = False
+    _unchanged: int = -1
+    """Number of rows if the mirror has all `recalled` ones, otherwise -1."""
     _waiting: dict[Key, ListItem] = field(default_factory=dict)
 
     def find(self, raws: Sequence[msgspec.Raw]) -> tuple[Sequence[bytes], list[KeyedRow | None]]:
@@ -124,7 +125,8 @@ class ListDiff:
 
     def recall(self) -> None:
         """Regard the `recalled` rows as compared if all that a comparison decides on is unchanged."""
-        for mark, (key, digest, (flags, deleted)) in self.recalled.items():
+        whole = True
+        for mark, (key, digest, (flags, deleted)) in self.recalled:
             known = self.known.get(key)
             if (
                 known is not None
@@ -134,16 +136,18 @@ class ListDiff:
                 and key not in self.rotation
                 and flags == self._flags(key)
             ):
-                self.compared[mark] = (key, digest)
+                self.compared[mark] = key, known.list_hash  # not a copy of it
                 if deleted:
                     self._deleted.add(key)
-        self._unchanged = len(self.compared) == len(self.recalled)
+            else:
+                whole = False
+        self.recalled = ()
+        self._unchanged = len(self.compared) if whole else -1
 
     @property
     def unchanged(self) -> bool:
         """Whether the lists had only recalled rows, and the mirror has them all."""
-        same = self._unchanged and not self.corrected
-        return same and len(self.compared) == len(self.recalled)
+        return len(self.compared) == self._unchanged and not self.corrected
 
     @property
     def any_deleted(self) -> bool:

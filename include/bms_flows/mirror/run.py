@@ -1,7 +1,7 @@
 """Run of a mirror: reads lists and details, stages differences and publishes them in one transaction."""
 
 import logging
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -198,10 +198,10 @@ class _MirrorRun:
             *self._volatile_and_cached(),
         )
 
-    def _volatile_and_cached(self) -> tuple[frozenset[str], Mapping[bytes, RecalledRow]]:
+    def _volatile_and_cached(self) -> tuple[frozenset[str], Iterable[tuple[bytes, RecalledRow]]]:
         list_id = ListId(self.resource.name, self.source.id_entity or 0)
         volatile = profiles.volatile(self.connection, list_id)
-        cached = cache.load(self.connection, list_id, volatile) if self.source.whole else {}
+        cached = cache.load(self.connection, list_id, volatile) if self.source.whole else ()
         self.connection.commit()
         return volatile, cached
 
