@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
+from bms_flows.mirror.resource import RunOptions
 from bms_flows.onboarding.planning.plan import PlannedRow
 from bms_flows.onboarding.planning.rules import Reading
 from bms_flows.onboarding.preview import Preview, preview
@@ -132,6 +133,23 @@ def test_the_verdicts_of_generated_files_are_those_of_their_plans(
         assert not wrong, (number, wrong, content)
         seen.update(verdicts.values())
     assert seen.keys() == {"correct", "create", "decide", "exists", "refused"}, seen
+
+
+def test_a_person_under_a_married_name_is_found_by_a_mirrored_social_security_number(
+    sandbox: Sandbox, warehouse: Engine, mirror: Mirror, drop: Drop
+) -> None:
+    """The lists show no social security number, and no name in common that would have the detail read."""
+    sandbox.insert(
+        "employees", id_entity=1, last_name="Petit", social_security_number="2850575123456"
+    )
+    head = "id_entity;payroll_number;last_name;first_name;start_date;social_security_number"
+    dropped = drop(f"{head}\n1;910001;Durand;Zoé;2026-09-01;2 85 05 75 123 456 78\n".encode())
+    [before] = compared(warehouse, dropped)[1]
+    mirror.run("employee", id_entity=1, asked=RunOptions(private=True))
+    found, [after] = compared(warehouse, dropped)
+    assert (before.action, after.action) == ("create", "review")
+    assert after.reason == "same_social_security_number"
+    assert found.rows[0].verdict == "decide"
 
 
 def compared(warehouse: Engine, run: Run) -> tuple[Preview, Sequence[PlannedRow]]:

@@ -1,11 +1,12 @@
 """The planner's view of the ledger, alone and with the mirror in place of the service's lists."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+import msgspec
 from sqlalchemy import Engine, select
 
 from bms.records.declaration import described
@@ -18,7 +19,7 @@ from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.body import body_digest
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.evidence import ServiceRecord
-from bms_flows.onboarding.resources.match_rules import Identity
+from bms_flows.onboarding.resources.match_rules import Comparable, Identity
 from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_warehouse.queries import drops
@@ -71,12 +72,37 @@ def mirror_view(
     ledger = PostgresLedger(engine, name)
     given = (ledger, sheet, reading.resource, identity, reading.settings, read_at)
     view, undone = asyncio.run(ledger_view(*given))
-    shown = list(mirrored_records(engine, name, identity))
+    shown = with_restricted(engine, sheet, identity, mirrored_records(engine, name, identity))
     with engine.connect() as connection:
         removed = drops.removed(connection, MIRROR_TABLES[name].current)
     contains = frozenset(known.remote_id for known in shown).__contains__
     view = replace(view, shown=shown, headcount=len(shown), contains=contains)
     return view.without(undone & removed)
+
+
+def with_restricted(
+    engine: Engine, sheet: Sheet, identity: Identity, shown: Iterable[ServiceRecord]
+) -> list[ServiceRecord]:
+    """Return the records with the match keys of restricted fields, if rows have such keys and the mirror the fields.
+
+    Lists show none of these fields, and details are read of namesakes only: not of a person with a new name.
+    """
+    table, digests = MIRROR_TABLES[identity.resource].private, dict[str, list[str]]()
+    for rule in identity.possible_match_rules:
+        given = any({*rule.fields} <= row.values.keys() for row in sheet.rows)
+        if table is not None and given and identity.unlisted.issuperset(rule.fields):
+            key, *columns = [*table.primary_key.columns, *(table.c[each] for each in rule.fields)]
+            with engine.connect() as connection:
+                for row in connection.execute(select(key, *columns)).mappings():
+                    values = Comparable({each: row[each] for each in rule.fields})
+                    found = rule.digests(identity.resource, values)
+                    digests.setdefault(row[key], []).extend(found)
+    return [
+        msgspec.structs.replace(each, other_digests=(*each.other_digests, *digests[each.remote_id]))
+        if digests.get(each.remote_id)
+        else each
+        for each in shown
+    ]
 
 
 def mirrored_records(engine: Engine, name: str, identity: Identity) -> Iterator[ServiceRecord]:

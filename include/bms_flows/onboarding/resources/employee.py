@@ -220,7 +220,7 @@ EMPLOYEE_IDENTITY = Identity(
         # A name typed with an error is another name; the address was usually made from the right one.
         possible("same_email_other_name", ("business_email",), work_address),
     ],
-    unlisted={"birth_date", "social_security_number"},
+    unlisted=frozenset({"birth_date", "social_security_number"}),
 )
 """The payroll number identifies an employee within an entity. A reviewer decides on records with the
 number in another form, the same name and start date, the same name and number in another entity, the

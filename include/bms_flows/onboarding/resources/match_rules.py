@@ -93,7 +93,7 @@ class Identity:
     comparison_fields: Mapping[str, Extractor]
     distinguishing: Mapping[str, Extractor]
     possible_match_rules: Sequence[MatchRule] = ()
-    unlisted: Collection[str] = ()
+    unlisted: frozenset[str] = frozenset()
 
     @property
     def always_trusted(self) -> bool:

@@ -16,7 +16,7 @@ from bms_flows.onboarding.planning.matching import (
     namesakes_to_read,
     records_to_read,
 )
-from bms_flows.onboarding.planning.views import ledger_view
+from bms_flows.onboarding.planning.views import ledger_view, with_restricted
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity, rules_version
@@ -104,9 +104,12 @@ class DropLists:
         view, undone = await ledger_view(
             self.ledger, sheet, resource, identity, self.settings, snapshot.taken_at
         )
+        shown = await asyncio.to_thread(
+            with_restricted, self.ledger.engine, sheet, identity, snapshot.records.values()
+        )
         view = replace(
             view,
-            shown=list(snapshot.records.values()),
+            shown=shown,
             unknown_scopes=unknown,
             drop_id=self.drop_id,
             headcount=headcount,
