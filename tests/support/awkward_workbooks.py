@@ -7,7 +7,9 @@ import io
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import openpyxl
@@ -47,21 +49,6 @@ def _book() -> tuple[Any, Any]:
     book: Any = openpyxl.Workbook()
     book.active.title = "Entrées mars 2027"
     return book, book.active
-
-
-def calculated(content: bytes, folder: Path) -> bytes:
-    """Return the workbook as LibreOffice calculates and saves it."""
-    given, written = folder / "given.xlsx", folder / "calculated"
-    given.write_bytes(content)
-    profile = f"-env:UserInstallation=file://{folder}/profile"
-    command = ["soffice", profile, "--headless", "--convert-to", "xlsx:Calc MS Excel 2007 XML"]
-    subprocess.run(  # noqa: S603 - a fixed program
-        [*command, "--outdir", str(written), str(given)],
-        check=True,
-        capture_output=True,
-        timeout=120,
-    )
-    return (written / "given.xlsx").read_bytes()
 
 
 def title() -> bytes:
@@ -157,3 +144,24 @@ WORKBOOKS: Final[Mapping[str, Callable[[], bytes]]] = {
     made.__name__: made
     for made in (title, merged_title, totals, unlabelled_total, euros, two_languages, extra_columns)
 }
+
+
+def converted(contents: Mapping[str, bytes], to: str) -> dict[str, bytes]:
+    """Convert files, by name without ending, with one start of LibreOffice."""
+    with TemporaryDirectory() as folder:
+        given, written = Path(folder, "given"), Path(folder, "written")
+        given.mkdir()
+        for name, content in contents.items():
+            (given / f"{name}.xlsx").write_bytes(content)
+        profile = f"-env:UserInstallation=file://{folder}/profile"
+        command = ["soffice", profile, "--headless", "--convert-to", to, "--outdir", str(written)]
+        files = map(str, given.iterdir())
+        subprocess.run([*command, *files], check=True, capture_output=True, timeout=120)  # noqa: S603 - a fixed program
+        return {each.stem: each.read_bytes() for each in written.iterdir()}
+
+
+@cache
+def calculated() -> Mapping[str, bytes]:
+    """Return the workbooks as LibreOffice calculates and saves them."""
+    made = {name: make() for name, make in WORKBOOKS.items()}
+    return converted(made, "xlsx:Calc MS Excel 2007 XML")

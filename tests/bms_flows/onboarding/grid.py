@@ -15,6 +15,7 @@ import pytest
 from bms_sandbox.serve import Sandbox
 from proofs import flows
 from proofs.flows import AGAIN, Creation
+from tests.bms_flows.onboarding.crm import people
 from tests.bms_flows.onboarding.onboarding import Run, let_clock_run, onboard, others_working
 
 FAULTS: dict[str, dict[str, float]] = {
@@ -65,8 +66,8 @@ class Result:
     killed: bool
 
 
-Enter = Callable[[], Run]
-"""Enters the same file as another drop."""
+Drop = Callable[[bytes, str], Run]
+"""Enters a file of a resource as a drop."""
 
 
 def cells(steps: int) -> Iterator[Cell]:
@@ -83,40 +84,60 @@ class Kind:
     rows: str
     key: str
     id: str
+    earlier: bytes
+    """A file of an earlier drop, whose record shows the offset of `created_on`."""
 
 
 KINDS = {
-    "employee": Kind("create_employee", "employees", "payroll_number", "guid_employee"),
-    "contact": Kind("create_contact", "contacts", "email", "id"),
-    "consultant": Kind("create_consultant", "consultants", "email", "id"),
+    "employee": Kind(
+        *("create_employee", "employees", "payroll_number", "guid_employee"),
+        people("employee", "1;900000;Premier;Anne;2026-05-01"),
+    ),
+    "contact": Kind(
+        *("create_contact", "contacts", "email", "id"),
+        people("contact", "Premier;Anne;anne@depot.example;;;"),
+    ),
+    "consultant": Kind(
+        *("create_consultant", "consultants", "email", "id"),
+        people("consultant", "Premier;Anne;anne@depot.example;;;"),
+    ),
 }
 
 
-def play(cell: Cell, sandbox: Sandbox, enter: Enter, keys: Counter[str], **dialect: str) -> Result:
-    """Play one cell in a dialect; `keys` are those that must be there once each."""
+def play(
+    cell: Cell,
+    sandbox: Sandbox,
+    drop: Drop,
+    content: bytes,
+    keys: Counter[str],
+    resource: str = "employee",
+    **dialect: str,
+) -> Result:
+    """Play one cell in a dialect; `keys` are those of the file, which must be there once each."""
+    kind = KINDS[resource]
     started = time.monotonic()
     sandbox.reset()
     if dialect:
         sandbox.set_dialect(**dialect)
     let_clock_run(sandbox)
+    onboard(drop(kind.earlier, resource))
     sandbox.reset_counts()
-    first = enter()
+    first = drop(content, resource)
     if cell.fault != "none":
-        operation = KINDS[first.resource].operation
-        sandbox.set_fault(cell.fault, operation, count=STRIKES, **FAULTS[cell.fault])
+        sandbox.set_fault(cell.fault, kind.operation, count=STRIKES, **FAULTS[cell.fault])
     killed = flows.run(Creation(first), cell.kill_at).killed
-    again = enter() if cell.restart == "redrop" else first
+    again = drop(content, resource) if cell.restart == "redrop" else first
     at_once = 2 if cell.restart == "two_at_once" else 1
     if cell.restart in ("clear", "two_at_once"):
         again = replace(again, kept="")
-    with others_working(sandbox, KINDS[first.resource].rows):
+    with others_working(sandbox, kind.rows):
         for _ in range(PATIENCE):
             codes = [each.code for each in flows.at_once(*[Creation(again)] * at_once)]
             if not any(codes):
                 break
             time.sleep(again.settings.lease_s)
     found = list(wrong(sandbox, again, keys, codes))
-    truth, kind = sandbox.truth(), KINDS[first.resource]
+    truth = sandbox.truth()
     sent = keys.keys() & {row[kind.key] for row in truth["created"][kind.rows]}
     if cell.fault != "none" and sent and not truth["faults"].get(cell.fault):
         found.append("the fault never struck")

@@ -170,7 +170,7 @@ def test_a_subordinate_typed_in_by_hand_while_the_manager_waits_is_not_created(
     content = csv("900001;Lefèvre;Aurélie;2026-05-01;", "900002;Martin;Paul;2026-05-01;900001")
     this = drop(content)
     sandbox.set_fault("reset_after_read", "create_employee")
-    outcomes = run(this, create_attempts=1, settle_s=0.1, create_timeout_s=0.4)
+    outcomes = run(this, create_attempts=1, settle_s=0.01, create_timeout_s=0.4)
     assert [outcome.state for outcome in outcomes] == ["needs_review", "waiting"]
     sandbox.clear_faults()
     both = [

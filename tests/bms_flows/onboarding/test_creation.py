@@ -60,7 +60,7 @@ def hired(
 
 
 Open = Callable[..., AbstractAsyncContextManager[tuple[Creation, Sheet]]]
-REVIEWED: dict[str, Any] = {"create_attempts": 1, "settle_s": 0.1}
+REVIEWED: dict[str, Any] = {"create_attempts": 1, "settle_s": 0.01}
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ def test_a_response_without_a_readable_id_is_settled_by_the_list(
 ) -> None:
     let_clock_run(sandbox)
     sandbox.set_dialect(created_id="empty")
-    outcomes = run(drop(TWO["contact"], "contact"), create_timeout_s=3)  # settles after that time
+    outcomes = run(drop(TWO["contact"], "contact"), create_timeout_s=1)  # settles after that time
     assert ended(outcomes) == {"adopted": 2}
     assert made(sandbox) == 2
 
@@ -202,7 +202,7 @@ def test_a_lost_reply_of_a_service_that_rewrites_addresses_and_times_makes_one_r
     )
     sandbox.set_fault("commit_then_lose_reply", "create_contact", count=1)
     this = drop(people("contact", ALICE.replace("alice@", "Alice@")), "contact")
-    brisk = replace(this.settings, create_timeout_s=4, lease_s=4)
+    brisk = replace(this.settings, create_timeout_s=1, lease_s=4)
     [outcome] = onboard(replace(this, settings=brisk))
     [record] = [row for row in sandbox.rows("contacts") if row["email"] == "alice@depot.example"]
     assert (outcome.state, codes([outcome])) == ("needs_review", ["similar_without_key"])
@@ -232,7 +232,7 @@ def test_the_record_of_a_namesake_in_the_same_file_is_no_candidate(
     sandbox.set_fault("commit_then_lose_reply", "create_contact", count=1)
     sandbox.set_fault("reset_before_read", "create_contact", count=1)
     two = people("contact", "Girard;Alice;a@depot.example;;;", "Girard;Alice;b@depot.example;;;")
-    outcomes = run(drop(two, "contact"), create_timeout_s=0.4, settle_s=0.1)
+    outcomes = run(drop(two, "contact"), create_timeout_s=0.4, settle_s=0.02)
     assert ended(outcomes) == {"adopted": 1, "needs_review": 1}
     assert codes(outcomes) == ["absence_not_proven"]
     assert made(sandbox) == 1
@@ -294,7 +294,7 @@ def test_an_id_that_was_returned_before_its_record_exists_is_waited_for(
     """Neither detail nor lists show the record for several settle times: the clock is stopped."""
     sandbox.set_fault("commit_lag", f"create_{resource}", seconds=60)
     this = drop(TWO[resource], resource)
-    brisk = replace(this.settings, create_timeout_s=1, lease_s=4, settle_s=0.5)
+    brisk = replace(this.settings, create_timeout_s=0.5, lease_s=4, settle_s=0.2)
 
     def waited() -> bool:
         counts = fetch(warehouse, "select empty_lookups, attempt from bms.creation")

@@ -73,7 +73,7 @@ def test_every_durable_step_is_seen(
 def test_a_killed_run_resumes_without_duplicates_or_losses(
     resource: str, shape: str, cell: grid.Cell, sandbox: Sandbox, drop: Drop
 ) -> None:
-    result = grid.play(cell, sandbox, lambda: drop(TWO[resource], resource), KEYS, created_id=shape)
+    result = grid.play(cell, sandbox, drop, TWO[resource], KEYS, resource, created_id=shape)
     assert result.killed or cell.kill_at > LATEST_KILL
     assert result.wrong == ()
     grid.skip_unless_killed(result)

@@ -46,7 +46,7 @@ def test_every_durable_step_is_seen(drop: Drop, figure: Callable[[str], None]) -
 def test_a_killed_run_resumes_without_duplicates_or_losses(
     cell: grid.Cell, sandbox: Sandbox, drop: Drop
 ) -> None:
-    result = grid.play(cell, sandbox, lambda: drop(PEOPLE), KEYS)
+    result = grid.play(cell, sandbox, drop, PEOPLE, KEYS)
     assert result.killed or cell.kill_at > LATEST_KILL
     assert result.wrong == ()
     grid.skip_unless_killed(result)

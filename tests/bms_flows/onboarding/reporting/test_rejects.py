@@ -10,7 +10,7 @@ from typing import Any
 
 import openpyxl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bms_flows.onboarding.faults import Fault
@@ -192,6 +192,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r\x00"), max_si
 NAMES = ("Nom", "Prénom", "Ville", "Entité")
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(
     rows=st.lists(st.tuples(TEXT, TEXT, TEXT, st.just("un")), min_size=1, max_size=5),
     delimiter=st.sampled_from(";,\t"),
