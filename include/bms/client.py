@@ -135,6 +135,7 @@ class Client(Operations):
 
         For what the operations leave out. Token, retries and errors are those of the operations; if
         `path` is one of theirs, so is the scope check. Without `check`, a refusal (4xx) is returned.
+        A web page in place of JSON raises `MalformedResponse`.
         """
         if not PATH.fullmatch(path):
             raise ValueError("path begins with one / and has no query, and ends before any #")

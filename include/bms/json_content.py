@@ -47,6 +47,15 @@ def without_halves(body: bytes) -> bytes:
     return ESCAPE.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], body)
 
 
+def is_json(body: bytes) -> bool:
+    """Return whether a body is JSON."""
+    try:
+        json_content(body)
+    except UNREADABLE:
+        return False
+    return True
+
+
 def json_content(body: bytes) -> Any:
     """Return the content of a body with exact numbers; raise one of `UNREADABLE`."""
     body = without_halves(body.removeprefix(BYTE_ORDER_MARK))

@@ -25,6 +25,7 @@ from bms.errors import (
     named_fields,
 )
 from bms.field_values import JSON
+from bms.json_content import is_json
 from bms.records import described
 from bms.responses import Access
 from bms.scopes import require_scopes
@@ -112,16 +113,21 @@ class Sender:
     ) -> Response:
         """Return the undecoded response of a request, retried only while the service is in distress.
 
-        With `authenticate`, a refused token (401) is renewed as in `request`. With `check`, raise the
-        error of every status but 2xx.
+        With `authenticate`, a refused token (401) is renewed as in `request`, and a 2xx with a web page
+        raises. With `check`, raise the error of every status but 2xx.
         """
         request = Request(endpoint, endpoint.fill(values or {}), _wire_query(query))
         temporary = (Throttled, ServiceUnavailable, *((Unauthorized,) if authenticate else ()))
 
         async def final(response: Response) -> Response:
             error = self._error(endpoint, response, tuple(query or ()))
-            if error is not None and (check or isinstance(error, temporary)):
+            if error is not None and (check or response.ok or isinstance(error, temporary)):
                 raise error
+            if authenticate and _is_unreadable(endpoint, response):
+                text = (
+                    "responded without JSON in UTF-8, perhaps with a login page or a part of a body"
+                )
+                raise MalformedResponse(endpoint, text, status=response.status)
             return response
 
         return await self._send(
@@ -269,6 +275,14 @@ class Sender:
             now=self.clock() if served_at is None else served_at,
         )
         return error_for(endpoint, response.status, wait, named_fields(response.body, names))
+
+
+def _is_unreadable(endpoint: Endpoint, response: Response) -> bool:
+    """Return whether the content of a 2xx should be JSON and is not: gateways send login pages as 200."""
+    kind = response.headers.get("Content-Type", "json" if endpoint.scope else "")
+    if not response.ok or response.status == HTTPStatus.NO_CONTENT:
+        return False
+    return ("json" in kind or "html" in kind) and not is_json(response.body)
 
 
 async def _unchanged(request: Request) -> AuthFlow:

@@ -227,3 +227,35 @@ async def test_query_values_are_encoded_as_the_interface_defines(
 async def test_a_closed_client_raises(fake: FakeService) -> None:
     with pytest.raises(RuntimeError, match="async with"):
         await Client(fake.settings()).access()
+
+
+PAGE = "<html><body>Connexion</body></html>"
+
+
+@pytest.mark.parametrize("path", ["/v1/CRM/contacts", "/v1/elsewhere"])
+@pytest.mark.parametrize("kind", ["text/html", "application/json"])
+async def test_a_web_page_is_no_response(
+    open_client: Open, fake: FakeService, path: str, kind: str
+) -> None:
+    """Gateways respond 200 with a login or maintenance page, or redirect to one."""
+
+    async def respond(request: web.Request) -> web.StreamResponse:
+        if request.path == "/login":
+            return web.Response(text=PAGE, content_type=kind)
+        raise web.HTTPFound("/login")
+
+    fake.respond = respond
+    client = await open_client(fake.settings(attempts=2))
+    for call in (client.get(path), client.get(path, check=False), client.raw("list_contacts")):
+        with pytest.raises(MalformedResponse, match="perhaps with a login page"):
+            await call
+    assert len(fake.requests) == 12, "two attempts of each call, with their redirects"
+
+
+async def test_content_of_another_type_is_returned(open_client: Open, fake: FakeService) -> None:
+    async def respond(_request: web.Request) -> web.StreamResponse:
+        return web.Response(text="id;name", content_type="text/csv")
+
+    fake.respond = respond
+    client = await open_client(fake.settings())
+    assert (await client.get("/v1/export")).body == b"id;name"

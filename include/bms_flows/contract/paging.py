@@ -72,13 +72,14 @@ def served_limit(rows: int, total_pages: int | None) -> ContractFinding:
 
 async def probe_past_end(read_page: ReadPage, size: int = SMALL) -> ContractFinding:
     """Request the last page of `size` rows and the page after it."""
-    pages = (await read_page(1, size)).total_pages or 0
-    if pages < 1:
+    first = await read_page(1, size)
+    pages = first.total_pages or 0
+    if not first.rows() or pages < 1:
         return PAST_END.undetermined("the list is empty.")
     last, past = await read_page(pages, size), await read_page(pages + 1, size)
     if past.total_pages not in (None, pages):
         return PAST_END.undetermined("the list grew during the probe.")
-    return past_end(keys(last), past.status, keys(past))
+    return past_end(keys(last), past.status, () if past.refused else keys(past))
 
 
 def past_end(last: Keys, status: int, past: Keys) -> ContractFinding:

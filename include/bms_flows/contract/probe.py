@@ -66,7 +66,7 @@ class Probe:
 
         Later questions use the results of earlier ones.
         """
-        token = Reply(await self.client.raw_token())
+        token = Reply(await self.client.raw_token(), BY_NAME["request_token"])
         self.served_at = token.served_at
         assumed = self.client.settings.expires_in_unit
         self.findings.append(expires_in_unit(token.content(), token.served_at, assumed))

@@ -52,7 +52,7 @@ async def find_sample(read_range: ReadRange, today: date) -> Sample | None:
         while reply.refused and window.days > 2:  # noqa: PLR2004 - a single day may be empty
             window = window.halves()[1]
             reply = await read_range(window)
-        if len(rows := reply.rows()) >= MIN_ROWS:
+        if not reply.refused and len(rows := reply.rows()) >= MIN_ROWS:
             return Sample(window, rows, read_range)
         end = window.start - DAY
     return None

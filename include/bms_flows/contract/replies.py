@@ -1,9 +1,12 @@
 """Undecoded responses of reading operations, as the probe inspects them."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from bms.client import Client
+from bms.endpoints import BY_NAME, Endpoint
+from bms.errors import MalformedResponse, error_for
 from bms.json_content import UNREADABLE, json_content
 from bms.transport import Response
 
@@ -11,7 +14,8 @@ from bms.transport import Response
 class Reply:
     """A response of any status, with its content as JSON."""
 
-    def __init__(self, response: Response) -> None:
+    def __init__(self, response: Response, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
         self.status, self.body = response.status, response.body
         self.served_at, self.ok = response.served_at, response.ok
         self.refused = 400 <= response.status < 500  # noqa: PLR2004 - HTTP's status classes
@@ -24,10 +28,22 @@ class Reply:
             return None
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the rows of a list, paged or not; an empty list for any other content."""
+        """Return the rows of a list, paged or not.
+
+        Raises the error of a refusal, and `MalformedResponse` for any other content, such as a note about
+        maintenance.
+        """
+        if error := error_for(self._endpoint, self.status, None):
+            raise error
+        if self.status == HTTPStatus.NO_CONTENT:
+            return []
         content = self.content()
         rows = content.get("data") if isinstance(content, dict) else content
-        return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+        if rows is None and (content is None or "total_pages" in content):
+            return []
+        if not isinstance(rows, list):
+            raise MalformedResponse(self._endpoint, "responded without rows", status=self.status)
+        return [row for row in rows if isinstance(row, dict)]
 
     @property
     def total_pages(self) -> int | None:
@@ -46,4 +62,5 @@ async def ask(
     authenticate: bool = True,
 ) -> Reply:
     """Return the reply of a reading operation; raise the client's errors that a retry may solve."""
-    return Reply(await client.raw(operation, query, values=values, authenticate=authenticate))
+    response = await client.raw(operation, query, values=values, authenticate=authenticate)
+    return Reply(response, BY_NAME[operation])

@@ -42,7 +42,7 @@ TIMESTAMPS: Final = {
 def error(name: str, request: str, reply: Reply) -> ContractFinding:
     """Return the status and body shape of the reply to an invalid request."""
     question, value = Question(name), {"status": reply.status, "body": body_shape(reply)}
-    if reply.ok:
+    if reply.ok and reply.content() is not None:
         summary = f"{request}: the service responds {reply.status}, as to a valid request."
         return question.answered(value | {"body": "an answer"}, summary)
     summary = f"{request}: the service responds {reply.status}; the body is {value['body']}."

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 from functools import cached_property
-from http import HTTPStatus
+from http.client import responses
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from airflow.providers.http.hooks.http import HttpHook
 from requests import Response
+from requests.utils import get_encoding_from_headers
 
 from bms.endpoints import ENDPOINTS
+from bms.json_content import BYTE_ORDER_MARK
 from bms_provider.hooks.bms import BmsHook
 
 if TYPE_CHECKING:
@@ -85,10 +87,11 @@ class BmsHttpHook(HttpHook):
         query |= data if isinstance(data, dict) else dict(parse_qsl(data or ""))
         found = self.client.get(path, query, check=options["check_response"])
         response = Response()
-        response.status_code, response.reason = found.status, HTTPStatus(found.status).phrase
+        response.status_code, response.reason = found.status, responses.get(found.status, "")
         response.url = f"{path}?{urlencode(query)}"
         response.headers.update(found.headers)
-        response.raw = io.BytesIO(found.body)
+        response.encoding = get_encoding_from_headers(response.headers)
+        response.raw = io.BytesIO(found.body.removeprefix(BYTE_ORDER_MARK))
         return response
 
 

@@ -85,7 +85,7 @@ class BmsHttpSensor(HttpSensor):
     """Send a GET request to a path of the service until it succeeds and `response_check` accepts it.
 
     :param endpoint: path below the base URL (templated).
-    :param response_check: takes the response; 404 counts as not yet.
+    :param response_check: takes the response; 404 counts as not yet, but not that of the token.
     :param http_conn_id: connection of type ``bms`` (templated).
     """
 
@@ -125,7 +125,8 @@ class BmsHttpSensor(HttpSensor):
                 self.endpoint, self.request_params, self.headers, self.extra_options
             )
         except BmsError as error:
-            if str(error.status) in self.response_error_codes_allowlist:
+            of_token = error.endpoint == "request_token"
+            if not of_token and str(error.status) in self.response_error_codes_allowlist:
                 return False
             raise
         if self.response_check is None:

@@ -179,3 +179,16 @@ async def test_a_transient_fault_changes_no_finding(
     assert wrong(found, Dialect()) == {}
     assert found["default_filter"].known
     assert sandbox.truth()["faults"]
+
+
+@pytest.mark.parametrize("operation", ["list_client_invoices", "list_employees"])
+async def test_a_body_that_is_no_json_is_no_empty_list(
+    sandbox: Sandbox, client_settings: ClientSettings, operation: str
+) -> None:
+    """As from a gateway during maintenance, at any request of a question."""
+    for after in range(12):
+        sandbox.clear_faults()
+        sandbox.set_fault("malformed_json", operation, after=after, count=2)
+        found = await probed(client_settings)
+        assert wrong(found, Dialect()) == {}
+        assert not any(each.advice for each in found.values())

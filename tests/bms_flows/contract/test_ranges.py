@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bms.endpoints import BY_NAME
 from bms.transport import Response
 from bms_flows.contract.ranges import (
     Sample,
@@ -53,7 +54,9 @@ def test_drafts_without_a_date_do_not_contradict_the_date(invoiced: str, value: 
     async def read_range(window: Window) -> Reply:
         days = [date.fromisoformat((row["invoice_date"] or row["created_on"])[:10]) for row in rows]
         listed = [row for row, day in zip(rows, days, strict=True) if day in window]
-        return Reply(Response(200, {}, json.dumps(listed).encode(), 0))
+        return Reply(
+            Response(200, {}, json.dumps(listed).encode(), 0), BY_NAME["list_client_invoices"]
+        )
 
     finding = asyncio.run(probe_range_date(Sample(MARCH, rows, read_range), "invoice_date"))
     assert (finding.value, finding.advice) == (value, None)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from bms.endpoints import BY_NAME
 from bms.records import ContactItem
 from bms.transport import Response
 from bms_flows.contract.replies import Reply
@@ -31,7 +32,7 @@ NOON = 1_774_958_400.0  # 2026-03-31T12:00:00Z
     ],
 )
 def test_the_shape_of_an_error_body(body: bytes, shape: str) -> None:
-    assert body_shape(Reply(Response(404, {}, body, 0.0))) == shape
+    assert body_shape(Reply(Response(404, {}, body, 0.0), BY_NAME["read_contact"])) == shape
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,14 @@
 """The HTTP provider's operator and sensor on a connection of type bms."""
 
-from typing import Any
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any, ClassVar
 
 import pytest
 
-from bms.errors import Refused
+from bms.errors import Refused, TokenRefused
+from bms_provider.hooks.http import BmsHttpHook
 from bms_provider.operators.http import BmsHttpOperator, BmsHttpSensor, next_page
 from bms_sandbox.serve import Sandbox
 
@@ -80,3 +84,54 @@ def test_a_sensor_waits_for_a_record(sandbox: Sandbox) -> None:
 def test_a_sensor_refuses_the_same(given: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"only GET|triggerer"):
         BmsHttpSensor(task_id="wait", endpoint=CONTACTS, **given)
+
+
+class Gateway(BaseHTTPRequestHandler):
+    """A service that responds to each path with a status, a content type and a body."""
+
+    shown: ClassVar[dict[str, tuple[int, str, bytes]]] = {}
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""
+
+    def do_GET(self) -> None:
+        status, kind, body = self.shown[self.path]
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.do_GET()
+
+
+@pytest.fixture
+def gateway(connect: Any) -> Iterator[dict[str, tuple[int, str, bytes]]]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Gateway) as server:
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        host = f"http://127.0.0.1:{server.server_port}"
+        connect(host=host, login="id", password="secret-7f3a", extra={"application_id": "app"})
+        token = b'{"access_token": "canary-token", "token_type": "Bearer", "expires_in": 60}'
+        Gateway.shown = {"/v1/token": (200, "application/json", token)}
+        yield Gateway.shown
+        server.shutdown()
+
+
+def test_a_response_has_the_charset_and_the_status_of_the_service(gateway: Any) -> None:
+    gateway["/v1/export"] = 299, "text/csv; charset=iso-8859-1", "Zoë;Lefèvre".encode("latin-1")
+    gateway["/v1/state"] = 200, "application/json", b"\xef\xbb\xbf" + '{"name": "Zoë"}'.encode()
+    gateway["/v1/ended"] = 499, "text/plain", b""
+    hook = BmsHttpHook()
+    export = hook.run("/v1/export")
+    assert (export.status_code, export.text) == (299, "Zoë;Lefèvre")
+    assert hook.run("/v1/state").json() == {"name": "Zoë"}
+    assert hook.run("/v1/ended", extra_options={"check_response": False}).status_code == 499
+
+
+def test_a_sensor_does_not_wait_at_a_wrong_address(gateway: Any) -> None:
+    """A token request that is not found is no record that is missing."""
+    gateway["/v1/token"] = 404, "text/html", b"<html>"
+    with pytest.raises(TokenRefused, match="check the base URL"):
+        BmsHttpSensor(task_id="wait", endpoint=f"{CONTACTS}/1").poke({})
