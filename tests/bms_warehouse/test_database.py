@@ -1,7 +1,6 @@
 """Schema of the warehouse: migrations produce the declared tables, with comments."""
 
 import hashlib
-import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -18,7 +17,8 @@ from bms_warehouse.errors import EncodingUnsupported
 from bms_warehouse.history import Stamp
 from bms_warehouse.resources import RESOURCES
 from bms_warehouse.tables import METADATA, PRIVATE_METADATA, VIEWS
-from tests.support.sql import scalar, scalars
+from tests.support.databases import new_database
+from tests.support.sql import execute, scalar, scalars
 
 CATALOG = text("""
     with ours as (
@@ -51,25 +51,17 @@ FIGURES = ("_open_item", "_ageing", "_turnover", "_credit", "_month_bridge", "_m
 @pytest.fixture
 def declared(postgres: str) -> Iterator[Engine]:
     """A database with the tables as `bms_warehouse.tables` declares them."""
-    server = database.connect(postgres, isolation_level="AUTOCOMMIT")
-    name = f"bms_{uuid.uuid4().hex}"
-    with server.connect() as connection:
-        connection.execute(text(f"create database {name}"))
-    engine = database.connect(server.url.set(database=name).render_as_string(False))
-    with engine.begin() as connection:
-        for metadata in (METADATA, PRIVATE_METADATA):
-            connection.execute(text(f"create schema {metadata.schema}"))
-            metadata.create_all(connection)
-        for view in VIEWS.tables.values():
-            connection.execute(text(f"create view {view} as {view.info['query']}"))
-            connection.execute(text(f"comment on view {view} is '{view.comment}'"))
-            for column in view.columns:
-                connection.execute(SetColumnComment(column))
-    yield engine
-    engine.dispose()
-    with server.connect() as connection:
-        connection.execute(text(f"drop database {name}"))
-    server.dispose()
+    with new_database(postgres) as engine:
+        with engine.begin() as connection:
+            for metadata in (METADATA, PRIVATE_METADATA):
+                connection.execute(text(f"create schema {metadata.schema}"))
+                metadata.create_all(connection)
+            for view in VIEWS.tables.values():
+                connection.execute(text(f"create view {view} as {view.info['query']}"))
+                connection.execute(text(f"comment on view {view} is '{view.comment}'"))
+                for column in view.columns:
+                    connection.execute(SetColumnComment(column))
+        yield engine
 
 
 def catalog(engine: Engine) -> set[str]:
@@ -206,9 +198,7 @@ def test_settings_of_database_and_environment_change_no_row(
 def test_a_commit_survives_a_crash_whatever_database_and_address_set(
     warehouse: Engine, warehouse_uri: str
 ) -> None:
-    with warehouse.begin() as connection:
-        name = warehouse.url.database
-        connection.execute(text(f"alter database {name} set synchronous_commit = 'off'"))
+    execute(warehouse, f"alter database {warehouse.url.database} set synchronous_commit = 'off'")
     given = make_url(warehouse_uri).update_query_dict({"options": "-c synchronous_commit=off"})
     engine = database.connect(given.render_as_string(hide_password=False))
     assert scalar(engine, "show synchronous_commit") == "on"
@@ -218,42 +208,23 @@ def test_a_commit_survives_a_crash_whatever_database_and_address_set(
 def test_a_migration_warns_if_it_may_not_create_the_readers(
     postgres: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    name = f"bms_{uuid.uuid4().hex}"
-    server = database.connect(postgres, isolation_level="AUTOCOMMIT")
-    with server.connect() as connection:
-        connection.execute(text(f"create role {name} login"))
-        connection.execute(text(f"create database {name} owner {name}"))
-        connection.execute(text(f"alter role bms_analyst rename to {name}_analyst"))
-        engine = database.connect(
-            server.url.set(database=name, username=name).render_as_string(hide_password=False)
-        )
-        try:
+    server = database.connect(postgres)
+    execute(server, "create role owner login")
+    execute(server, "alter role bms_analyst rename to aside")
+    try:
+        with new_database(postgres, "owner owner", "owner") as engine:
             migration.migrate(engine)
-        finally:
-            engine.dispose()
-            connection.execute(text(f"alter role {name}_analyst rename to bms_analyst"))
-            connection.execute(text(f"drop database {name}"))
-            connection.execute(text(f"drop role {name}"))
-    server.dispose()
+    finally:
+        execute(server, "alter role aside rename to bms_analyst")
+        execute(server, "drop role owner")
+        server.dispose()
     (warning,) = (each.message for each in caplog.records if each.levelname == "WARNING")
     assert "may not create the roles bms_analyst" in warning
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
 def test_a_database_that_cannot_hold_every_name_is_refused(postgres: str, encoding: str) -> None:
-    name = f"bms_{uuid.uuid4().hex}"
-    server = database.connect(postgres, isolation_level="AUTOCOMMIT")
-    with server.connect() as connection:
-        connection.execute(
-            text(f"create database {name} encoding '{encoding}' locale 'C' template template0")
-        )
-        engine = database.connect(
-            server.url.set(database=name).render_as_string(hide_password=False)
-        )
-        try:
-            with pytest.raises(EncodingUnsupported, match=f"{encoding}.*'UTF8' template template0"):
-                migration.migrate(engine)
-        finally:
-            engine.dispose()
-            connection.execute(text(f"drop database {name}"))
-    server.dispose()
+    options = f"encoding '{encoding}' locale 'C' template template0"
+    refused = pytest.raises(EncodingUnsupported, match=f"{encoding}.*'UTF8' template template0")
+    with new_database(postgres, options) as engine, refused:
+        migration.migrate(engine)

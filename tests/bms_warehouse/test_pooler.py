@@ -21,27 +21,15 @@ def drop_options(given: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in given.items() if name != "options"}
 
 
-def refuse(given: dict[str, str]) -> bytes:  # noqa: ARG001 - the signature of a startup
-    """PgBouncer by default."""
-    return b"C08P01\0Munsupported startup parameter: options"
-
-
-def refuse_options(given: dict[str, str]) -> bytes:  # noqa: ARG001 - as above
-    """RDS Proxy."""
-    feature = (
-        "Feature not supported: RDS Proxy currently doesn\u2019t support command-line options."
-    )
-    return f"C0A000\0M{feature}".encode()
-
-
-def refuse_as_13(given: dict[str, str]) -> bytes:  # noqa: ARG001 - as above
-    """PostgreSQL 13."""
-    return b'C42704\0Munrecognized configuration parameter "idle_session_timeout"'
-
-
-def forward(given: dict[str, str]) -> dict[str, str]:
-    """A plain TCP proxy, such as a load balancer or an SSH tunnel."""
-    return given
+RDS = "Feature not supported: RDS Proxy currently doesn\u2019t support command-line options."
+SERVERS: dict[str, Startup] = {
+    "PgBouncer": lambda _: b"C08P01\0Munsupported startup parameter: options",
+    "PgBouncer that ignores options": drop_options,
+    "PostgreSQL 13": lambda _: (
+        b'C42704\0Munrecognized configuration parameter "idle_session_timeout"'
+    ),
+    "RDS Proxy": lambda _: f"C0A000\0M{RDS}".encode(),
+}
 
 
 def pump(source: socket.socket, sink: socket.socket) -> None:
@@ -94,9 +82,9 @@ def proxy(uri: str, startup: Startup) -> Iterator[str]:
         listener.shutdown(socket.SHUT_RDWR)
 
 
-@pytest.mark.parametrize("startup", [refuse, refuse_options, drop_options])
-def test_a_pooler_is_refused_with_reason_and_remedy(warehouse_uri: str, startup: Startup) -> None:
-    with proxy(warehouse_uri, startup) as uri:
+@pytest.mark.parametrize("server", ["PgBouncer", "PgBouncer that ignores options", "RDS Proxy"])
+def test_a_pooler_is_refused_with_reason_and_remedy(warehouse_uri: str, server: str) -> None:
+    with proxy(warehouse_uri, SERVERS[server]) as uri:
         engine = database.connect(uri)
         with pytest.raises(PoolerFound, match="advisory locks, temporary tables") as refused:
             engine.connect()
@@ -106,7 +94,8 @@ def test_a_pooler_is_refused_with_reason_and_remedy(warehouse_uri: str, startup:
 
 
 def test_a_proxy_that_opens_a_session_for_each_client_is_accepted(warehouse_uri: str) -> None:
-    with proxy(warehouse_uri, forward) as uri:
+    """A load balancer or an SSH tunnel."""
+    with proxy(warehouse_uri, lambda given: given) as uri:
         engine = database.connect(uri)
         assert scalar(engine, "show timezone") == "UTC"
         engine.dispose()

@@ -12,9 +12,10 @@ from alembic import command
 from sqlalchemy import Column, Engine, Identity, MetaData, Table, select, text
 from sqlalchemy.dialects.postgresql import Range
 
-from bms_warehouse import database, migration
+from bms_warehouse import migration
 from bms_warehouse.errors import WarehouseError
-from tests.support.sql import scalar
+from tests.support.databases import new_database
+from tests.support.sql import execute, scalar
 
 RELEASED = "0001"
 CODES = {"_removal_reason": "flagged"}
@@ -56,21 +57,13 @@ def upgrade():
 @pytest.fixture
 def released(postgres: str) -> Iterator[Engine]:
     """A warehouse with the schema of the release and a row in every table."""
-    server = database.connect(postgres, isolation_level="AUTOCOMMIT")
-    with server.connect() as connection:
-        connection.execute(text("create database bms_released"))
-    url = server.url.set(database="bms_released").render_as_string(hide_password=False)
-    engine = database.connect(url)
-    with engine.begin() as connection:
-        connection.execute(text("create schema bms"))
-        command.upgrade(migration._config(connection), RELEASED)
-        for table in tables(engine, connection):
-            connection.execute(table.insert().values(row(table)))
-    yield engine
-    engine.dispose()
-    with server.connect() as connection:
-        connection.execute(text("drop database bms_released with (force)"))
-    server.dispose()
+    with new_database(postgres) as engine:
+        with engine.begin() as connection:
+            connection.execute(text("create schema bms"))
+            command.upgrade(migration._config(connection), RELEASED)
+            for table in tables(engine, connection):
+                connection.execute(table.insert().values(row(table)))
+        yield engine
 
 
 def tables(engine: Engine, connection: Any = None) -> list[Table]:
@@ -105,9 +98,8 @@ def rows(engine: Engine, known: list[Table]) -> dict[str, list[tuple[Any, ...]]]
 
 
 def test_invoices_without_a_day_get_one_that_their_load_read(released: Engine) -> None:
-    with released.begin() as connection:
-        connection.execute(text("update bms.client_invoice set _day = null"))
-        connection.execute(text("update bms.step_run set window_end = '2026-03-05'"))
+    execute(released, "update bms.client_invoice set _day = null")
+    execute(released, "update bms.step_run set window_end = '2026-03-05'")
     migration.migrate(released)
     assert scalar(released, "select _day from bms.client_invoice") == date(2026, 3, 5), (
         "it was created later"

@@ -109,22 +109,22 @@ def test_a_database_that_does_not_exist(
 
 
 @pytest.mark.parametrize(
-    ("startup", "code", "reason"),
+    ("server", "code", "reason"),
     [
-        (poolers.refuse, "pooler_found", "Connect to PostgreSQL itself"),
-        (poolers.refuse_as_13, "server_too_old", "older than version 14: upgrade it"),
+        ("PgBouncer", "pooler_found", "Connect to PostgreSQL itself"),
+        ("PostgreSQL 13", "server_too_old", "older than version 14: upgrade it"),
     ],
 )
 def test_a_server_that_refuses_the_session(
     doctor: Doctor,
     warehouse_uri: str,
-    startup: poolers.Startup,
+    server: str,
     code: str,
     reason: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with poolers.proxy(warehouse_uri, startup) as uri:
+    with poolers.proxy(warehouse_uri, poolers.SERVERS[server]) as uri:
         monkeypatch.setenv("BMS_WAREHOUSE_URL", uri)
         found = named(doctor())
         assert main(["migrate"]) == 2

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -98,13 +99,29 @@ class Kept:
         return found
 
 
-def onboard(run: Run) -> list[RowOutcome]:
+def onboard(run: Run, **settings: Any) -> list[RowOutcome]:
     """Take a drop from plan to receipt, as its tasks would one after the other."""
+    run = replace(run, settings=replace(run.settings, **settings))
     engine = database.connect(run.warehouse)
     try:
         return asyncio.run(_carried_through(engine, run))  # waits for threads, too
     finally:
         engine.dispose()
+
+
+def onboard_patiently(run: Run, **settings: Any) -> list[RowOutcome]:
+    """Onboard a drop whose creates a busy machine doesn't make ambiguous."""
+    return onboard(run, **{"create_timeout_s": 20, "lease_s": 20, **settings})
+
+
+def ended(outcomes: list[RowOutcome]) -> dict[str, int]:
+    """Return the number of rows by state."""
+    return dict(Counter(outcome.state for outcome in outcomes))
+
+
+def codes(outcomes: list[RowOutcome]) -> list[str]:
+    """Return the codes of all rows."""
+    return [fault.code for outcome in outcomes for fault in outcome.faults]
 
 
 @asynccontextmanager

@@ -9,13 +9,12 @@ import pytest
 from sqlalchemy import Engine, text
 
 from bms_flows.onboarding.reporting import review
-from bms_flows.onboarding.reporting.report import RowOutcome
 from bms_flows.onboarding.sending.send import CreatesRefused
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.crm import TWO
-from tests.bms_flows.onboarding.onboarding import Run, creation_of, onboard
+from tests.bms_flows.onboarding.onboarding import Run, codes, creation_of, onboard_patiently
 from tests.support.sql import execute
 
 FILES = {
@@ -58,11 +57,6 @@ AGAIN: dict[str, Again] = {
 }
 
 
-def run(this: Run, **settings: Any) -> list[RowOutcome]:
-    patient = {"create_timeout_s": 20, "lease_s": 20, **settings}
-    return onboard(replace(this, settings=replace(this.settings, **patient)))
-
-
 def made(sandbox: Sandbox, resource: str) -> int:
     return len(sandbox.truth()["created"][f"{resource}s"])
 
@@ -82,15 +76,11 @@ def decide(this: Run, line: int, choice: str) -> None:
     asyncio.run(main())
 
 
-def codes(outcomes: list[RowOutcome]) -> list[str]:
-    return [fault.code for outcome in outcomes for fault in outcome.faults]
-
-
 def fail_to_create(this: Run, sandbox: Sandbox) -> None:
     """Run until all creates are refused; the rows stay READY."""
     sandbox.set_dialect(scope_shape="missing", granted_scopes=[f"read:{this.resource}"])
     with pytest.raises(CreatesRefused):
-        run(this)
+        onboard_patiently(this)
     granted = [f"read:{this.resource}", f"write:{this.resource}"]
     sandbox.set_dialect(scope_shape="array", granted_scopes=granted)
 
@@ -103,7 +93,7 @@ def test_a_row_typed_in_by_hand_after_a_failed_send_is_not_created(
     this = drop(FILES[resource], resource)
     fail_to_create(this, sandbox)
     typed = sandbox.insert(f"{resource}s", **TYPED[resource])
-    outcomes = run(AGAIN[again](this, drop))
+    outcomes = onboard_patiently(AGAIN[again](this, drop))
     assert [outcome.state for outcome in outcomes] == ["already_there", "created"]
     assert outcomes[0].guid == str(typed.get("guid_employee") or typed["id"])
     assert made(sandbox, resource) == 1
@@ -117,7 +107,7 @@ def test_a_possible_match_found_before_sending_goes_to_review(
     fail_to_create(this, sandbox)
     other = {"payroll_number": "900009"} if resource == "employee" else {"first_name": "Bob"}
     typed = sandbox.insert(f"{resource}s", **TYPED[resource] | other)
-    outcomes = run(this)
+    outcomes = onboard_patiently(this)
     assert [outcome.state for outcome in outcomes] == ["needs_review", "created"]
     assert [c.guid for c in outcomes[0].candidates] == [
         str(typed.get("guid_employee") or typed["id"])
@@ -135,7 +125,7 @@ def test_differences_to_a_record_typed_in_by_hand_are_shown(
     this = drop(content.encode(), resource)
     fail_to_create(this, sandbox)
     sandbox.insert(f"{resource}s", **TYPED[resource] | {column: "Comptable"})
-    first_row, _ = run(this)
+    first_row, _ = onboard_patiently(this)
     assert (first_row.state, codes([first_row])) == ("needs_review", ["other_data"])
     assert [(d.field, d.ours, d.theirs) for d in first_row.differences] == [
         (column, "Autre", "Comptable")
@@ -148,7 +138,7 @@ def test_a_ledger_restored_to_before_the_send_creates_no_duplicate(
     this = drop(FILES["contact"], "contact")
     fail_to_create(this, sandbox)
     execute(warehouse, "create table bms.creation_backup as table bms.creation")
-    assert {outcome.state for outcome in run(this)} == {"created"}
+    assert {outcome.state for outcome in onboard_patiently(this)} == {"created"}
     with warehouse.begin() as connection:
         columns = (
             "state, attempt, max_attempts, first_intended_at, remote_id, remote_number, evidence,"
@@ -159,7 +149,7 @@ def test_a_ledger_restored_to_before_the_send_creates_no_duplicate(
             text(f"update bms.creation c set {names} from bms.creation_backup b where b.id = c.id")
         )
     this = replace(this, kept="")
-    assert {outcome.state for outcome in run(this)} == {"already_there"}
+    assert {outcome.state for outcome in onboard_patiently(this)} == {"already_there"}
     assert made(sandbox, "contact") == 2
 
 
@@ -170,7 +160,7 @@ def test_a_subordinate_typed_in_by_hand_while_the_manager_waits_is_not_created(
     content = csv("900001;Lefèvre;Aurélie;2026-05-01;", "900002;Martin;Paul;2026-05-01;900001")
     this = drop(content)
     sandbox.set_fault("reset_after_read", "create_employee")
-    outcomes = run(this, create_attempts=1, settle_s=0.01, create_timeout_s=0.4)
+    outcomes = onboard_patiently(this, create_attempts=1, settle_s=0.01, create_timeout_s=0.4)
     assert [outcome.state for outcome in outcomes] == ["needs_review", "waiting"]
     sandbox.clear_faults()
     both = [
@@ -182,6 +172,6 @@ def test_a_subordinate_typed_in_by_hand_while_the_manager_waits_is_not_created(
         ),
     ]
     decide(this, 2, "create")
-    outcomes = run(replace(this, kept=""))
+    outcomes = onboard_patiently(replace(this, kept=""))
     assert [outcome.guid for outcome in outcomes] == [each["guid_employee"] for each in both]
     assert made(sandbox, "employee") == 0

@@ -1,9 +1,7 @@
 """Contacts and consultants from files, on the real sandbox over HTTP and a real PostgreSQL."""
 
 import asyncio
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,30 +11,23 @@ from bms.client import Client
 from bms.settings import ClientSettings
 from bms_flows.onboarding.creation import Entered
 from bms_flows.onboarding.ledger import transitions
-from bms_flows.onboarding.reporting.report import RowOutcome
 from bms_flows.onboarding.resources.remote import ListIncomparable
 from bms_sandbox.serve import Sandbox
 from stack.processes import until
 from tests.bms_flows.onboarding.conftest import Drop
 from tests.bms_flows.onboarding.crm import TWO, people
-from tests.bms_flows.onboarding.onboarding import Run, creation_of, let_clock_run, onboard
+from tests.bms_flows.onboarding.onboarding import (
+    codes,
+    creation_of,
+    ended,
+    let_clock_run,
+    onboard,
+    onboard_patiently,
+)
 from tests.support.patience import LONG_S
 from tests.support.sql import fetch
 
 ALICE = "Girard;Alice;alice@depot.example;06 00 00 00 03;Dépôt SA;"
-
-
-def run(this: Run, **settings: Any) -> list[RowOutcome]:
-    patient = {"create_timeout_s": 20, "lease_s": 20} | settings
-    return onboard(replace(this, settings=replace(this.settings, **patient)))
-
-
-def ended(outcomes: list[RowOutcome]) -> dict[str, int]:
-    return dict(Counter(outcome.state for outcome in outcomes))
-
-
-def codes(outcomes: list[RowOutcome]) -> list[str]:
-    return [fault.code for outcome in outcomes for fault in outcome.faults]
 
 
 def inserted(sandbox: Sandbox, **given: Any) -> str:
@@ -50,9 +41,9 @@ def made(sandbox: Sandbox, resource: str = "contacts") -> int:
 
 @pytest.mark.parametrize("resource", TWO)
 def test_a_file_is_created_in_the_crm_once(resource: str, sandbox: Sandbox, drop: Drop) -> None:
-    first = run(drop(TWO[resource], resource))
+    first = onboard_patiently(drop(TWO[resource], resource))
     assert ended(first) == {"created": 2}
-    assert ended(run(drop(TWO[resource] + b"\n", resource))) == {"already_there": 2}
+    assert ended(onboard_patiently(drop(TWO[resource] + b"\n", resource))) == {"already_there": 2}
     assert made(sandbox, f"{resource}s") == 2
     row = next(r for r in sandbox.rows(f"{resource}s") if str(r["id"]) == first[0].guid)
     if resource == "contact":
@@ -67,7 +58,8 @@ def test_a_response_without_a_readable_id_is_settled_by_the_list(
 ) -> None:
     let_clock_run(sandbox)
     sandbox.set_dialect(created_id="empty")
-    outcomes = run(drop(TWO["contact"], "contact"), create_timeout_s=1)  # settles after that time
+    # Lookups begin after the time limit of the create.
+    outcomes = onboard_patiently(drop(TWO["contact"], "contact"), create_timeout_s=1)
     assert ended(outcomes) == {"adopted": 2}
     assert made(sandbox) == 2
 
@@ -78,7 +70,7 @@ def test_a_list_that_hides_addresses_creates_no_contact(sandbox: Sandbox, drop: 
     with pytest.raises(
         ListIncomparable, match=r"contacts \(ALL\): the list lacks or alters email in each of"
     ):
-        run(drop(people("contact", ALICE), "contact"))
+        onboard_patiently(drop(people("contact", ALICE), "contact"))
     assert not made(sandbox)
 
 
@@ -88,8 +80,8 @@ def test_a_name_that_the_service_stores_in_ascii_is_the_same_name(
 ) -> None:
     sandbox.set_dialect(stored_forms=[f"create_{resource}.*_name=ascii+upper"])
     row = "Lebœuf;Zoë;zoe@depot.example;06 00 00 00 05;;"
-    assert ended(run(drop(people(resource, row), resource))) == {"created": 1}
-    [again] = run(drop(people(resource, row, ""), resource))
+    assert ended(onboard_patiently(drop(people(resource, row), resource))) == {"created": 1}
+    [again] = onboard_patiently(drop(people(resource, row, ""), resource))
     assert again.state in ("already_there", "needs_review"), "a difference of spelling"
     assert made(sandbox, f"{resource}s") == 1
 
@@ -103,23 +95,23 @@ def test_a_live_record_replaces_a_deleted_match(
     row = people("contact", "Girard;Alice;alice@depot.example;;;")
     old = None if ours else inserted(sandbox, email="alice@depot.example")
     this = drop(row, "contact")
-    [first] = run(this)
+    [first] = onboard_patiently(this)
     assert (first.state, first.guid) == ("created" if ours else "already_there", old or first.guid)
     if listed:
         sandbox.edit("contacts", int(first.guid or 0), deleted=True, active=False)
-        [told] = run(this)  # its report is written again
+        [told] = onboard_patiently(this)  # its report is written again
         assert codes([told]) == (["record_deleted"] if ours else [])  # else nothing was sent
     else:
         sandbox.delete("contacts", int(first.guid or 0))
     later = {"settle_s": 1e-6}  # the lists show by now what they ever will
-    [gone] = run(drop(row + b"\n", "contact"), **later)
+    [gone] = onboard_patiently(drop(row + b"\n", "contact"), **later)
     assert (gone.state, codes([gone]), gone.guid) == (
         "needs_review",
         ["record_deleted"],
         first.guid,
     )
     new = inserted(sandbox, email="alice@depot.example")
-    [found] = run(drop(row + b"\n\n", "contact"), **later)
+    [found] = onboard_patiently(drop(row + b"\n\n", "contact"), **later)
     assert (found.state, found.guid) == ("already_there", new)
     assert made(sandbox) == ours
 
@@ -127,11 +119,11 @@ def test_a_live_record_replaces_a_deleted_match(
 def test_a_changed_address_is_a_difference_not_a_new_contact(sandbox: Sandbox, drop: Drop) -> None:
     """Found by the mobile; and after the first match, by that match alone."""
     known = inserted(sandbox, email="old@depot.example", phone_mobile_number="+33600000003")
-    [outcome] = run(drop(people("contact", ALICE), "contact"))
+    [outcome] = onboard_patiently(drop(people("contact", ALICE), "contact"))
     assert (outcome.state, outcome.guid) == ("needs_review", known)
     assert [d.field for d in outcome.differences] == ["email", "imported_company_name"]
     sandbox.edit("contacts", int(known), email="third@depot.example", phone_mobile_number=None)
-    [outcome] = run(drop(people("contact", ALICE.replace("SA", "SAS")), "contact"))
+    [outcome] = onboard_patiently(drop(people("contact", ALICE.replace("SA", "SAS")), "contact"))
     assert (outcome.state, outcome.guid) == ("needs_review", known)
     assert made(sandbox) == 0
 
@@ -152,7 +144,7 @@ def test_a_possible_namesake_goes_to_review(
 ) -> None:
     sandbox.set_dialect(all_includes_deleted=listed)
     known = inserted(sandbox, **given)
-    [outcome] = run(drop(people("contact", ALICE), "contact"))
+    [outcome] = onboard_patiently(drop(people("contact", ALICE), "contact"))
     assert (outcome.state, codes([outcome])) == ("needs_review", [code])
     assert [candidate.guid for candidate in outcome.candidates] == [known]
     assert made(sandbox) == 0
@@ -165,7 +157,7 @@ def test_possibly_equal_rows_are_not_both_created(sandbox: Sandbox, drop: Drop) 
         "Girard;Bob;bob@depot.example;;;",
         "Girard;Zoé;bob@depot.example;;;",
     )
-    outcomes = run(drop(people("contact", *rows), "contact"))
+    outcomes = onboard_patiently(drop(people("contact", *rows), "contact"))
     assert [outcome.state for outcome in outcomes] == [
         "created",
         "needs_review",
@@ -177,7 +169,7 @@ def test_possibly_equal_rows_are_not_both_created(sandbox: Sandbox, drop: Drop) 
 
 def test_a_row_without_a_distinguishing_field_is_refused(drop: Drop) -> None:
     rows = ("Girard;Alice;;01 42 68 53 00;;", "Girard;Alice;alice at depot;;;")
-    outcomes = run(drop(people("contact", *rows), "contact"))
+    outcomes = onboard_patiently(drop(people("contact", *rows), "contact"))
     assert codes(outcomes) == ["no_key", "bad_email"]
 
 
@@ -185,7 +177,7 @@ def test_a_list_that_shifts_between_pages_hides_no_contact(sandbox: Sandbox, dro
     """A row inserted in front of the list between two pages pushes others to pages already read."""
     known = inserted(sandbox, email="alice@depot.example")
     sandbox.set_fault("page_insert", "list_contacts", count=3)
-    [outcome] = run(
+    [outcome] = onboard_patiently(
         drop(people("contact", "Girard;Alice;alice@depot.example;;;"), "contact", page_size=10)
     )
     assert (outcome.state, outcome.guid) == ("already_there", known)
@@ -202,8 +194,7 @@ def test_a_lost_reply_of_a_service_that_rewrites_addresses_and_times_makes_one_r
     )
     sandbox.set_fault("commit_then_lose_reply", "create_contact", count=1)
     this = drop(people("contact", ALICE.replace("alice@", "Alice@")), "contact")
-    brisk = replace(this.settings, create_timeout_s=1, lease_s=4)
-    [outcome] = onboard(replace(this, settings=brisk))
+    [outcome] = onboard(this, create_timeout_s=1, lease_s=4)
     [record] = [row for row in sandbox.rows("contacts") if row["email"] == "alice@depot.example"]
     assert (outcome.state, codes([outcome])) == ("needs_review", ["similar_without_key"])
     assert [candidate.guid for candidate in outcome.candidates] == [str(record["id"])]
@@ -218,7 +209,7 @@ def test_a_lost_reply_of_a_service_that_replaces_addresses_makes_one_record(
     sandbox.set_dialect(stored_forms=["create_contact.email=cut:9"])
     sandbox.set_fault("commit_then_lose_reply", "create_contact", count=1)
     this = drop(people("contact", "Girard;Alice;alice@depot.example;;;"), "contact")
-    [outcome] = run(this, create_timeout_s=0.4, settle_s=0.1)
+    [outcome] = onboard_patiently(this, create_timeout_s=0.4, settle_s=0.1)
     assert (outcome.state, codes([outcome])) == ("needs_review", ["similar_without_key"])
     assert [candidate.guid for candidate in outcome.candidates] == [
         str(row["id"]) for row in sandbox.rows("contacts") if row["first_name"] == "Alice"
@@ -232,7 +223,7 @@ def test_the_record_of_a_namesake_in_the_same_file_is_no_candidate(
     sandbox.set_fault("commit_then_lose_reply", "create_contact", count=1)
     sandbox.set_fault("reset_before_read", "create_contact", count=1)
     two = people("contact", "Girard;Alice;a@depot.example;;;", "Girard;Alice;b@depot.example;;;")
-    outcomes = run(drop(two, "contact"), create_timeout_s=0.4, settle_s=0.02)
+    outcomes = onboard_patiently(drop(two, "contact"), create_timeout_s=0.4, settle_s=0.02)
     assert ended(outcomes) == {"adopted": 1, "needs_review": 1}
     assert codes(outcomes) == ["absence_not_proven"]
     assert made(sandbox) == 1
@@ -250,7 +241,7 @@ def test_the_id_of_an_older_namesake_confirms_no_create(
 
     sandbox.set_fault("stale_response", "create_contact", count=1)
     asyncio.run(older())
-    [outcome] = run(drop(people("contact", ALICE), "contact"), create_timeout_s=1)
+    [outcome] = onboard_patiently(drop(people("contact", ALICE), "contact"), create_timeout_s=1)
     [made] = [row for row in sandbox.rows("contacts") if row["email"] == "alice@depot.example"]
     assert (outcome.state, outcome.guid) == ("adopted", str(made["id"]))
 
@@ -260,7 +251,7 @@ def test_a_returned_id_of_a_cut_name_is_a_candidate_and_nothing_is_sent_again(
 ) -> None:
     sandbox.set_dialect(stored_forms=["create_contact.last_name=cut:4"])
     this = drop(people("contact", "Girard;Alice;;06 00 00 00 03;Dépôt SA;"), "contact")
-    [outcome] = run(this, create_timeout_s=0.4, settle_s=0.1)
+    [outcome] = onboard_patiently(this, create_timeout_s=0.4, settle_s=0.1)
     assert outcome.state == "needs_review"
     assert [each.guid for each in outcome.candidates] == [
         str(row["id"]) for row in sandbox.rows("contacts") if row["last_name"] == "Gira"
@@ -272,10 +263,10 @@ def test_ids_that_the_service_uses_again_belong_to_the_new_persons(
     sandbox: Sandbox, drop: Drop
 ) -> None:
     """The service was restored from a backup, or counts on from its largest id after a restart."""
-    first = run(drop(TWO["contact"], "contact"))
+    first = onboard_patiently(drop(TWO["contact"], "contact"))
     sandbox.reset()
     rows = (ALICE, "Petit;Luc;luc@depot.example;06 00 00 00 04;Dépôt SA;")
-    outcomes = run(drop(people("contact", *rows), "contact"), create_timeout_s=1)
+    outcomes = onboard_patiently(drop(people("contact", *rows), "contact"), create_timeout_s=1)
     assert {each.guid for each in outcomes} == {each.guid for each in first}
     assert (ended(outcomes), made(sandbox)) == ({"adopted": 2}, 2)
 
@@ -294,7 +285,6 @@ def test_an_id_that_was_returned_before_its_record_exists_is_waited_for(
     """Neither detail nor lists show the record for several settle times: the clock is stopped."""
     sandbox.set_fault("commit_lag", f"create_{resource}", seconds=60)
     this = drop(TWO[resource], resource)
-    brisk = replace(this.settings, create_timeout_s=0.5, lease_s=4, settle_s=0.2)
 
     def waited() -> bool:
         counts = fetch(warehouse, "select empty_lookups, attempt from bms.creation")
@@ -303,7 +293,7 @@ def test_an_id_that_was_returned_before_its_record_exists_is_waited_for(
         )
 
     with ThreadPoolExecutor() as threads:
-        ending = threads.submit(onboard, replace(this, settings=brisk))
+        ending = threads.submit(onboard, this, create_timeout_s=0.5, lease_s=4, settle_s=0.2)
         assert until(waited, LONG_S)
         sandbox.advance(60)
         outcomes = ending.result()
@@ -321,8 +311,7 @@ def test_a_returned_id_is_saved_before_its_record_is_read(
     sandbox.insert(f"{resource}s", active=True)  # the planner reads its detail
     sandbox.set_fault("latency", f"read_{resource}", seconds=2, count=2, after=1)
     this = drop(TWO[resource], resource)
-    brisk = replace(this.settings, create_timeout_s=0.8, lease_s=4, settle_s=0.2)
-    outcomes = onboard(replace(this, settings=brisk))
+    outcomes = onboard(this, create_timeout_s=0.8, lease_s=4, settle_s=0.2)
     assert ended(outcomes) == {"adopted": 2}
     assert {outcome.evidence.split()[0] for outcome in outcomes} == {"returned_id"}
     assert made(sandbox, f"{resource}s") == 2
@@ -344,7 +333,7 @@ def test_an_address_in_another_form_goes_to_review(
     given = {"last_name": "Girard", "first_name": "Alice", "email": address}
     known = sandbox.insert(f"{resource}s", **given)
     row = people(resource, "Girard;Alice;alice@depot.example;;;")
-    [outcome] = run(drop(row, resource))
+    [outcome] = onboard_patiently(drop(row, resource))
     assert (outcome.state, codes([outcome])) == ("needs_review", ["same_email_other_form"])
     assert [candidate.guid for candidate in outcome.candidates] == [str(known["id"])]
     assert made(sandbox, f"{resource}s") == 0

@@ -4,7 +4,8 @@ import pytest
 
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.onboarding.conftest import Drop
-from tests.bms_flows.onboarding.test_crm import codes, ended, made, run
+from tests.bms_flows.onboarding.onboarding import codes, ended, onboard_patiently
+from tests.bms_flows.onboarding.test_crm import made
 
 HEAD = "last_name;first_name;email;phone_mobile_number;phone_number;country;imported_company_name"
 KNOWN = {
@@ -41,7 +42,7 @@ def test_a_person_in_another_form_goes_to_review(
     row: str, reason: str, sandbox: Sandbox, drop: Drop
 ) -> None:
     sandbox.insert("contacts", **KNOWN)
-    outcomes = run(drop(contact(row), "contact"))
+    outcomes = onboard_patiently(drop(contact(row), "contact"))
     assert ended(outcomes) == {"needs_review": 1}
     assert codes(outcomes) == [reason]
     assert made(sandbox) == 0
@@ -65,7 +66,7 @@ def test_a_namesake_goes_to_review_if_no_value_tells_the_two_apart(
     """The service knows the person by company or client only, the file by address or phone."""
     found = sandbox.insert("contacts", **KNOWN | known)
     sandbox.insert("contacts", **KNOWN | known | {"deleted": True})
-    [outcome] = run(drop(contact(row), "contact"))
+    [outcome] = onboard_patiently(drop(contact(row), "contact"))
     assert codes([outcome]) == ["same_name_only"]
     assert [each.guid for each in outcome.candidates] == [str(found["id"])]
 
@@ -79,7 +80,7 @@ def test_a_namesake_goes_to_review_if_no_value_tells_the_two_apart(
 )
 def test_another_person_is_created(row: str, sandbox: Sandbox, drop: Drop) -> None:
     sandbox.insert("contacts", **KNOWN)
-    assert ended(run(drop(contact(row), "contact"))) == {"created": 1}
+    assert ended(onboard_patiently(drop(contact(row), "contact"))) == {"created": 1}
 
 
 @pytest.mark.parametrize(
@@ -95,10 +96,14 @@ def test_rows_of_one_name_are_two_persons_if_they_differ_in_a_key(
     second: str, reasons: list[str], drop: Drop
 ) -> None:
     """With the address in one row and the phone in the other one, a person would be created twice."""
-    outcomes = run(drop(contact(f"Vandermeer;Jürgen;v@x.example;;;;\n{second}"), "contact"))
+    outcomes = onboard_patiently(
+        drop(contact(f"Vandermeer;Jürgen;v@x.example;;;;\n{second}"), "contact")
+    )
     assert codes(outcomes) == reasons
     assert outcomes[0].state == "created"
-    again = run(drop(contact(f"\n\nVandermeer;Jürgen;v@x.example;;;;\n{second}"), "contact"))
+    again = onboard_patiently(
+        drop(contact(f"\n\nVandermeer;Jürgen;v@x.example;;;;\n{second}"), "contact")
+    )
     texts = [fault.reason("FR") for outcome in again for fault in outcome.faults]
     assert texts == [
         "Ressemble à une autre ligne du fichier (l. 4) par le nom, l'adresse ou le téléphone."
@@ -109,7 +114,7 @@ def test_rows_of_one_name_are_two_persons_if_they_differ_in_a_key(
 def test_a_mobile_of_a_country_by_its_name_matches(sandbox: Sandbox, drop: Drop) -> None:
     known = str(sandbox.insert("contacts", **KNOWN)["id"])
     row = "Vandermeer;Jürgen;;0470 12 34 56;;Belgique;Société Acme SA"
-    [outcome] = run(drop(contact(row), "contact"))
+    [outcome] = onboard_patiently(drop(contact(row), "contact"))
     assert outcome.guid == known
     assert made(sandbox) == 0
 
@@ -118,7 +123,7 @@ def test_a_consultant_in_another_form_goes_to_review(sandbox: Sandbox, drop: Dro
     row = {"last_name": "D'Hondt", "first_name": "An", "birth_year": 1985, "active": True}
     sandbox.insert("consultants", **row)
     head = "last_name;first_name;birth_year"
-    outcomes = run(drop(f"{head}\nDhondt;An;1985\n".encode(), "consultant"))
+    outcomes = onboard_patiently(drop(f"{head}\nDhondt;An;1985\n".encode(), "consultant"))
     assert codes(outcomes) == ["same_name_and_birth_year"]
 
 
@@ -130,13 +135,13 @@ def test_a_text_that_the_service_cuts_or_strips_is_no_change_of_a_user(
     sandbox.set_dialect(stored_forms=[f"create_{resource}.{form}" for form in forms])
     head, row = "last_name;first_name;email;country;notes", "Lefèvre;Zoé;z@x.example;France;"
     rows = [f"{head}\n{row}{text}\n".encode() for text in ("Appeler lundi", "Appeler mardi")]
-    [first] = run(drop(rows[0], resource))
+    [first] = onboard_patiently(drop(rows[0], resource))
     assert first.state == "created"
-    [again] = run(drop(rows[0] + b"\n", resource))
+    [again] = onboard_patiently(drop(rows[0] + b"\n", resource))
     assert (again.state, again.evidence) == ("already_there", "by_us")
     sandbox.edit(f"{resource}s", int(first.guid or 0), city="Lyon", email="other@x.example")
-    [edited] = run(drop(rows[0] + b"\n\n", resource))
+    [edited] = onboard_patiently(drop(rows[0] + b"\n\n", resource))
     assert "email" in {each.field for each in edited.differences}
-    [changed] = run(drop(rows[1], resource))
+    [changed] = onboard_patiently(drop(rows[1], resource))
     assert {"notes", "email"} <= {each.field for each in changed.differences}
     assert made(sandbox, f"{resource}s") == 1

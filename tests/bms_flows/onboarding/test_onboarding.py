@@ -19,7 +19,14 @@ from bms_warehouse.locks import Busy
 from proofs.simulation.service import person
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.crm import HEADS, people
-from tests.bms_flows.onboarding.onboarding import Run, let_clock_run, onboard, others_working
+from tests.bms_flows.onboarding.onboarding import (
+    Run,
+    codes,
+    ended,
+    let_clock_run,
+    onboard,
+    others_working,
+)
 from tests.support.french_excel import in_letters
 from tests.support.sql import scalars
 
@@ -30,30 +37,22 @@ PEOPLE = csv(
 )
 
 
-def ended(outcomes: list[RowOutcome]) -> dict[str, int]:
-    return dict(Counter(outcome.state for outcome in outcomes))
-
-
 def made(sandbox: Sandbox) -> dict[str, int]:
     return dict(Counter(row["payroll_number"] for row in sandbox.truth()["created"]["employees"]))
-
-
-def run(this: Run, **settings: object) -> list[RowOutcome]:
-    return onboard(replace(this, settings=replace(this.settings, **settings)))  # type: ignore[arg-type]  # fields of the settings
 
 
 def through(this: Run, tries: int = 5) -> list[RowOutcome]:
     """Run as a task with retries would."""
     for _ in range(tries):
         try:
-            return run(this)
+            return onboard(this)
         except (BmsError, Busy):
             continue
     raise AssertionError("never came through")
 
 
 def test_a_file_becomes_employees_with_their_managers(sandbox: Sandbox, drop: Drop) -> None:
-    outcomes = run(drop(PEOPLE))
+    outcomes = onboard(drop(PEOPLE))
     assert ended(outcomes) == {"created": 3}
     assert made(sandbox) == {"900001": 1, "900002": 1, "900003": 1}
     rows = {row["payroll_number"]: row for row in sandbox.rows("employees")}
@@ -71,9 +70,9 @@ def test_a_salary_corrected_after_the_creation_is_reported_and_another_form_of_i
 ) -> None:
     """The service never returns a salary, so the correction can't be found by comparison."""
     file = "id_entity;payroll_number;last_name;first_name;start_date;salary_base\n1;900001;Lefèvre;Aurélie;2026-05-01;{}\n"
-    assert ended(run(drop(file.format("2500,00").encode()))) == {"created": 1}
-    assert ended(run(drop(file.format("2500").encode()))) == {"already_there": 1}
-    [outcome] = run(drop(file.format("2600").encode()))
+    assert ended(onboard(drop(file.format("2500,00").encode()))) == {"created": 1}
+    assert ended(onboard(drop(file.format("2500").encode()))) == {"already_there": 1}
+    [outcome] = onboard(drop(file.format("2600").encode()))
     assert (outcome.state, outcome.guid is None) == ("needs_review", False)
     assert "Salaire de base" in outcome.faults[0].reason("FR")
     assert len(made(sandbox)) == 1
@@ -89,20 +88,20 @@ def test_a_row_that_changed_only_in_case_or_in_the_form_of_an_amount_is_already_
         f"{head}{boss}1;900002;{name};Paul;2026-05-01;2500;900001\n".encode()
         for name in ("MARTIN", "Martin")
     )
-    assert ended(run(drop(before))) == {"created": 2}
+    assert ended(onboard(drop(before))) == {"created": 2}
     with warehouse.begin() as connection:
         connection.execute(
             text("update bms.creation_body set body = replace(body, '2500', '2500.00')")
         )
-    assert ended(run(drop(after))) == {"already_there": 2}
+    assert ended(onboard(drop(after))) == {"already_there": 2}
     other = after.replace(b"2500;900001", b"2600;900001")
-    [_, outcome] = run(drop(other))
+    [_, outcome] = onboard(drop(other))
     assert outcome.faults[0].details == {"fields": "Salaire de base"}
     retired = after.replace(b"2500;900001", b"2500;")
     sandbox.edit("employees", str(outcome.guid), id_manager=1)
-    [_, outcome] = run(drop(after.replace(b"Martin", b"MArtin")))
+    [_, outcome] = onboard(drop(after.replace(b"Martin", b"MArtin")))
     assert "Matricule du responsable" in outcome.faults[0].reason("FR")
-    assert ended(run(drop(retired))) == {"already_there": 2}
+    assert ended(onboard(drop(retired))) == {"already_there": 2}
 
 
 @pytest.mark.parametrize(
@@ -114,7 +113,7 @@ def test_an_employee_whose_creation_response_is_incomplete_is_created_once(
     """Lists show the records after the lookups that allow another POST; managers need a number."""
     sandbox.set_dialect(shown_forms=f"create_employee.{forms}")
     sandbox.set_fault("list_lag", "create_employee", seconds=3600)
-    outcomes = run(drop(PEOPLE), create_timeout_s=1, settle_s=0.2)
+    outcomes = onboard(drop(PEOPLE), create_timeout_s=1, settle_s=0.2)
     assert ended(outcomes) == {"created": 3}
     assert made(sandbox) == {"900001": 1, "900002": 1, "900003": 1}
     rows = {row["payroll_number"]: row for row in sandbox.rows("employees")}
@@ -129,7 +128,7 @@ def test_a_guid_that_is_no_uuid_is_an_ambiguous_outcome_and_never_an_error(
 ) -> None:
     """The lists show the record; if they have no UUID either, its fields cannot be read back."""
     sandbox.set_dialect(shown_forms=f"{operations}.guid_employee=padded")
-    outcomes = run(drop(PEOPLE), settle_s=0.2)
+    outcomes = onboard(drop(PEOPLE), settle_s=0.2)
     assert ended(outcomes) == {"adopted": 3}
     assert made(sandbox) == {"900001": 1, "900002": 1, "900003": 1}
     assert all(bool(outcome.verified) is verified for outcome in outcomes)
@@ -140,8 +139,8 @@ def test_a_confirmed_employee_that_the_service_does_not_have_is_not_reported_as_
 ) -> None:
     """The response has the id of a queued request."""
     sandbox.set_dialect(shown_forms="create_employee.guid_employee=foreign")
-    outcomes = run(drop(PEOPLE))
-    found = [(each.state, [fault.code for fault in each.faults]) for each in outcomes]
+    outcomes = onboard(drop(PEOPLE))
+    found = [(each.state, codes([each])) for each in outcomes]
     assert found == [("needs_review", ["created_not_found"])] * 3
 
 
@@ -149,9 +148,9 @@ def test_a_record_that_may_not_be_read_stops_no_other_row(sandbox: Sandbox, drop
     """A service may restrict the details of some employees, such as directors."""
     sandbox.insert("employees", id_entity=1, payroll_number="900001", last_name="Lefèvre")
     sandbox.set_fault("gateway", "read_employee", status=403, seconds=0, origin_seconds=1)
-    outcomes = run(drop(PEOPLE), settle_s=0.2)
+    outcomes = onboard(drop(PEOPLE), settle_s=0.2)
     assert ended(outcomes) == {"needs_review": 1, "created": 2}
-    assert [fault.code for fault in outcomes[0].faults] == ["not_readable"]
+    assert codes(outcomes[:1]) == ["not_readable"]
     assert made(sandbox) == {"900002": 1, "900003": 1}
 
 
@@ -168,9 +167,9 @@ def test_an_employee_stored_under_another_name_is_reported_for_review(
 ) -> None:
     """The service has no update, so a user has to change the record there."""
     sandbox.set_dialect(stored_forms=forms)
-    [outcome] = run(drop(csv("900001;Lefèvre;Aurélie;2026-05-01;")))
+    [outcome] = onboard(drop(csv("900001;Lefèvre;Aurélie;2026-05-01;")))
     assert outcome.state == ("needs_review" if named else "created")
-    assert [fault.code for fault in outcome.faults] == ["created_with_other_name"] * bool(named)
+    assert codes([outcome]) == ["created_with_other_name"] * bool(named)
     assert {each.field for each in outcome.differences} == named
     assert outcome.guid
     assert len(made(sandbox)) == 1
@@ -187,7 +186,7 @@ def test_the_guid_of_an_older_employee_confirms_no_create(
 
     sandbox.set_fault("stale_response", "create_employee", count=1)
     asyncio.run(older())
-    outcomes = run(drop(PEOPLE), settle_s=0.2)
+    outcomes = onboard(drop(PEOPLE), settle_s=0.2)
     assert ended(outcomes) == {"adopted": 1, "created": 2}
     rows = {row["payroll_number"]: row for row in sandbox.rows("employees")}
     assert outcomes[0].guid == rows["900001"]["guid_employee"]
@@ -197,7 +196,7 @@ def test_the_guid_of_an_older_employee_confirms_no_create(
 def test_a_record_of_a_refused_row_is_reported_for_review(sandbox: Sandbox, drop: Drop) -> None:
     """A gateway repeats the POST by itself and returns the answer to the second one."""
     sandbox.set_fault("gateway", "create_employee", status=409, seconds=0, origin_seconds=0.001)
-    [outcome] = run(drop(csv("900001;Lefèvre;Aurélie;2026-05-01;")))
+    [outcome] = onboard(drop(csv("900001;Lefèvre;Aurélie;2026-05-01;")))
     [record] = [row for row in sandbox.rows("employees") if row["payroll_number"] == "900001"]
     assert (outcome.state, outcome.faults[0].code) == ("needs_review", "refused_but_created")
     assert [each.guid for each in outcome.candidates] == [record["guid_employee"]]
@@ -205,7 +204,7 @@ def test_a_record_of_a_refused_row_is_reported_for_review(sandbox: Sandbox, drop
 
 def test_a_duplicate_is_reported_for_review(sandbox: Sandbox, drop: Drop) -> None:
     this = drop(csv("900001;Lefèvre;Aurélie;2026-05-01;"))
-    [first] = run(this)
+    [first] = onboard(this)
     [record] = [row for row in sandbox.rows("employees") if row["payroll_number"] == "900001"]
     names = ("id_entity", "payroll_number", "last_name", "first_name", "start_date")
     again = {name: record[name] for name in names}
@@ -214,7 +213,7 @@ def test_a_duplicate_is_reported_for_review(sandbox: Sandbox, drop: Drop) -> Non
         this,
         drop(this.content + b"\n"),
     ):  # its report is written again, its file dropped again
-        [outcome] = run(each)
+        [outcome] = onboard(each)
         assert (outcome.state, outcome.faults[0].code) == ("needs_review", "duplicate_found")
         assert {each.guid for each in outcome.candidates} == {first.guid, other}
 
@@ -232,13 +231,13 @@ def test_a_record_that_a_user_enters_under_another_key_meanwhile_is_reported(
 ) -> None:
     other_row = row.replace("Alice", "Zoé").replace("900001", "900002").replace("a@", "z@")
     this = drop(people(resource, row, other_row.replace("003", "004")), resource)
-    first, _ = run(this)
+    first, _ = onboard(this)
     made = next(each for each in sandbox.rows(f"{resource}s") if each["first_name"] == "Alice")
     sent = HEADS[resource].split(";")
     again = {name: made[name] for name in sent if made.get(name) is not None} | typed
     key = "guid_employee" if resource == "employee" else "id"
     entered = str(sandbox.insert(f"{resource}s", **again)[key])
-    outcome, other = run(this)  # its report is written again
+    outcome, other = onboard(this)  # its report is written again
     assert (outcome.state, outcome.faults[0].code) == ("needs_review", "duplicate_found")
     assert {each.guid for each in outcome.candidates} == {first.guid, entered}
     assert other.state == "created"
@@ -250,9 +249,9 @@ def test_a_record_that_a_user_deletes_after_the_plan_is_reported(
     given = {"payroll_number": "900001", "start_date": "2026-05-15", "id_entity": 1}
     known = sandbox.insert("employees", last_name="Girard", first_name="Zoé", **given)
     this = drop(csv("900001;Girard;Zoé;2026-05-15;", "900002;Petit;Luc;2026-05-18;"))
-    assert ended(run(this)) == {"already_there": 1, "created": 1}
+    assert ended(onboard(this)) == {"already_there": 1, "created": 1}
     sandbox.delete("employees", known["guid_employee"])
-    outcome, other = run(this)  # its report is written again
+    outcome, other = onboard(this)  # its report is written again
     assert (outcome.state, outcome.faults[0].code) == ("needs_review", "record_deleted")
     assert other.state == "created"
 
@@ -262,7 +261,7 @@ def test_a_confirmed_employee_that_only_its_list_or_detail_has_is_created(
     lag: str, sandbox: Sandbox, drop: Drop
 ) -> None:
     sandbox.set_fault(lag, "create_employee", seconds=3600)
-    assert ended(run(drop(PEOPLE))) == {"created": 3}
+    assert ended(onboard(drop(PEOPLE))) == {"created": 3}
 
 
 def test_an_invalid_address_of_an_employee_is_refused(sandbox: Sandbox, drop: Drop) -> None:
@@ -273,7 +272,7 @@ def test_an_invalid_address_of_an_employee_is_refused(sandbox: Sandbox, drop: Dr
         "1;900002;Martin;Paul;2026-05-01;;paul at domicile.example",
         "1;900003;Girard;Zoé;2026-05-01;zoe@entreprise.example;zoe@domicile.example",
     )
-    outcomes = run(drop("\n".join([head, *rows, ""]).encode()))
+    outcomes = onboard(drop("\n".join([head, *rows, ""]).encode()))
     assert [outcome.state for outcome in outcomes] == ["rejected", "rejected", "created"]
     found = [(fault.code, fault.field) for each in outcomes for fault in each.faults]
     assert found == [("bad_email", "business_email"), ("bad_email", "personal_email")]
@@ -285,8 +284,8 @@ def test_a_guid_in_another_form_in_the_creation_response_is_the_same_record(
     sandbox: Sandbox, drop: Drop, warehouse: Engine
 ) -> None:
     sandbox.set_dialect(shown_forms="create_employee.guid_employee=upper+unhyphenated")
-    assert ended(run(drop(PEOPLE))) == {"created": 3}
-    again = run(drop(PEOPLE))
+    assert ended(onboard(drop(PEOPLE))) == {"created": 3}
+    again = onboard(drop(PEOPLE))
     assert ended(again) == {"already_there": 3}
     guids = {row["guid_employee"] for row in sandbox.rows("employees")}
     assert {outcome.guid for outcome in again} <= guids
@@ -303,7 +302,7 @@ def test_a_returned_guid_is_saved_before_the_rest_of_its_record_is_read(
     sandbox.fill(employees=0)
     sandbox.insert("employees", id_entity=1)  # the planner reads its detail
     sandbox.set_fault("latency", "read_employee", seconds=1, count=1, after=1)
-    outcomes = run(drop(PEOPLE), create_timeout_s=0.5, lease_s=4, settle_s=0.2)
+    outcomes = onboard(drop(PEOPLE), create_timeout_s=0.5, lease_s=4, settle_s=0.2)
     assert ended(outcomes) == {"created": 2, "adopted": 1}
     assert outcomes[0].evidence.split()[0] == "returned_id"
     assert made(sandbox) == {"900001": 1, "900002": 1, "900003": 1}
@@ -313,7 +312,7 @@ def test_a_manager_listed_without_a_number_rejects_the_row(sandbox: Sandbox, dro
     sandbox.set_dialect(list_order="name")  # the sandbox sorts by the number otherwise
     manager = sandbox.insert("employees", id_entity=1, payroll_number="900100")
     sandbox.edit("employees", manager["guid_employee"], id_employee=None)
-    [outcome] = run(drop(csv("900101;Martin;Paul;2026-05-01;900100")))
+    [outcome] = onboard(drop(csv("900101;Martin;Paul;2026-05-01;900100")))
     assert outcome.state == "rejected"
     assert [(each.code, each.field) for each in outcome.faults] == [
         ("manager_without_number", "manager_payroll_number")
@@ -326,7 +325,7 @@ def test_a_manager_number_listed_as_text_is_read_as_a_number(sandbox: Sandbox, d
     sandbox.set_dialect(list_order="name")  # the sandbox sorts by the number otherwise
     manager = sandbox.insert("employees", id_entity=1, payroll_number="900100")
     sandbox.edit("employees", manager["guid_employee"], id_employee=str(manager["id_employee"]))
-    [outcome] = run(drop(csv("900101;Martin;Paul;2026-05-01;900100")))
+    [outcome] = onboard(drop(csv("900101;Martin;Paul;2026-05-01;900100")))
     assert outcome.state == "created"
     sandbox.edit("employees", manager["guid_employee"], id_employee=manager["id_employee"])
     [created] = [r for r in sandbox.rows("employees") if r["payroll_number"] == "900101"]
@@ -337,14 +336,14 @@ def test_a_created_employee_missing_since_is_reported_as_missing(
     sandbox: Sandbox, drop: Drop
 ) -> None:
     two = csv("900001;Lefèvre;Aurélie;2026-05-01;", "900002;Martin;Paul;2026-05-01;")
-    first, other = run(drop(two))
+    first, other = onboard(drop(two))
     sandbox.edit("employees", str(other.guid), id_entity=2)  # no longer in the list, and there
     sandbox.delete("employees", str(first.guid))
-    [young, _] = run(drop(two + b"\n"), settle_s=60)
+    [young, _] = onboard(drop(two + b"\n"), settle_s=60)
     assert (young.state, young.evidence) == ("already_there", "by_us"), "lists may not show it yet"
-    outcomes = run(drop(two + b"\n\n"), settle_s=1e-6)
+    outcomes = onboard(drop(two + b"\n\n"), settle_s=1e-6)
     assert [each.state for each in outcomes] == ["needs_review", "already_there"]
-    assert [fault.code for fault in outcomes[0].faults] == ["record_deleted"]
+    assert codes(outcomes[:1]) == ["record_deleted"]
 
 
 def test_a_revoked_permission_stops_the_drop_until_it_is_restored(
@@ -353,9 +352,9 @@ def test_a_revoked_permission_stops_the_drop_until_it_is_restored(
     this = drop(PEOPLE)
     sandbox.set_dialect(scope_shape="missing", granted_scopes=["read:employee"])
     with pytest.raises(CreatesRefused, match=r"403.*BMS_CREATE_STOPPED_BY"):
-        run(this)
+        onboard(this)
     sandbox.set_dialect(scope_shape="array", granted_scopes=["read:employee", "write:employee"])
-    assert ended(run(this)) == {"created": 3}
+    assert ended(onboard(this)) == {"created": 3}
     assert set(made(sandbox).values()) == {1}
 
 
@@ -366,15 +365,15 @@ def test_a_redirected_create_stops_the_drop(
     this = drop(csv(*(f"90000{n};Nom{n};Paul;2026-05-01;" for n in range(1, 4))))
     sandbox.set_fault("read_only", "create_employee", status=status)
     with pytest.raises(error, match="redirected"):
-        run(this)
+        onboard(this)
     assert sandbox.truth()["requests"]["create_employee"] == {str(status): 1}
     sandbox.clear_faults()
-    assert ended(run(this, settle_s=0.2)) == {"created": 3}
+    assert ended(onboard(this, settle_s=0.2)) == {"created": 3}
 
 
 def test_the_same_file_again_creates_no_record(sandbox: Sandbox, drop: Drop) -> None:
-    run(drop(PEOPLE))
-    assert ended(run(drop(PEOPLE))) == {"already_there": 3}
+    onboard(drop(PEOPLE))
+    assert ended(onboard(drop(PEOPLE))) == {"already_there": 3}
     assert sum(made(sandbox).values()) == 3
 
 
@@ -409,7 +408,7 @@ def test_a_gateway_response_does_not_shorten_the_settle_time(
     sandbox.set_fault(
         "gateway", "create_employee", count=1, status=status, seconds=0.1, origin_seconds=0.6
     )
-    outcomes = run(
+    outcomes = onboard(
         drop(csv("900001;Martin;Paul;2026-05-01;")), create_timeout_s=1.4, settle_s=0.1, lease_s=5
     )
     while sandbox.truth()["behind_gateway"]:
@@ -425,7 +424,7 @@ def test_a_create_queued_beyond_its_limit_is_not_sent(
     numbers = [f"90000{n}" for n in range(1, 7)]
     people = csv(*(f"{number};Martin{number};Paul;2026-05-01;" for number in numbers))
     sandbox.set_fault("latency", "create_employee", count=3, seconds=0.4)
-    outcomes = run(drop(people, concurrency=1), create_timeout_s=1.0, lease_s=5)
+    outcomes = onboard(drop(people, concurrency=1), create_timeout_s=1.0, lease_s=5)
     assert ended(outcomes) == {"created": 6}
     assert made(sandbox) == dict.fromkeys(numbers, 1)
     what = Counter(scalars(warehouse, "select what from bms.creation_event"))
@@ -444,7 +443,7 @@ def test_a_lost_reply_of_a_service_that_stores_numbers_otherwise_makes_one_recor
     sandbox.set_dialect(stored_forms=[f"create_employee.payroll_number={form}"])
     sandbox.set_fault("commit_then_lose_reply", "create_employee")
     this = drop(csv("004217;Lefèvre;Aurélie;2026-05-01;"))
-    [outcome] = run(this, create_timeout_s=1, lease_s=4)
+    [outcome] = onboard(this, create_timeout_s=1, lease_s=4)
     assert made(sandbox) == {"004217": 1}, "as it was sent"
     stored = FORMS_OF_NUMBERS[form]
     [record] = [row for row in sandbox.rows("employees") if row["payroll_number"] == stored]
@@ -459,8 +458,8 @@ def test_a_lost_reply_of_a_service_that_stores_numbers_otherwise_makes_one_recor
 def test_a_number_in_another_form_goes_to_review(number: str, sandbox: Sandbox, drop: Drop) -> None:
     there = sandbox.insert("employees", id_entity=1, payroll_number=number, last_name="Autre")
     ours = "emp 04217" if number.startswith("E") else "004217"
-    [outcome] = run(drop(csv(f"{ours};Lefèvre;Aurélie;2026-05-01;")))
-    assert [fault.code for fault in outcome.faults] == ["same_number_other_form"]
+    [outcome] = onboard(drop(csv(f"{ours};Lefèvre;Aurélie;2026-05-01;")))
+    assert codes([outcome]) == ["same_number_other_form"]
     assert [candidate.id for candidate in outcome.candidates] == [there["id_employee"]]
     assert made(sandbox) == {}
 
@@ -470,11 +469,11 @@ def test_the_next_audit_names_a_duplicate_under_another_form_of_its_number(
     number: str, sandbox: Sandbox, drop: Drop, warehouse: Engine
 ) -> None:
     sandbox.set_dialect(stored_forms=["create_employee.payroll_number=without_zeros"])
-    [created] = run(drop(csv("004217;Lefèvre;Aurélie;2026-05-01;")))
+    [created] = onboard(drop(csv("004217;Lefèvre;Aurélie;2026-05-01;")))
     double = sandbox.insert("employees", id_entity=1, payroll_number=number, **PERSON)
     other = PERSON | {"last_name": "Autre"}
     sandbox.insert("employees", id_entity=1, payroll_number="0004217", **other)
-    run(drop(csv("900003;Autre;Zoé;2026-05-15;")))
+    onboard(drop(csv("900003;Autre;Zoé;2026-05-15;")))
     found = scalars(warehouse, "select detail from bms.creation_event where what = 'double'")
     assert found == [" ".join(sorted([created.guid or "", double["guid_employee"]]))]
 
@@ -495,8 +494,8 @@ def test_a_match_in_another_entity_goes_to_review(
 ) -> None:
     there = sandbox.insert("employees", id_entity=2, **PERSON | given)
     this = drop(csv("900001;LEFEVRE;Aurelie;2026-05-01;"))
-    [outcome] = run(replace(this, entities=(1, 2, 3)))
-    assert [fault.code for fault in outcome.faults] == [code]
+    [outcome] = onboard(replace(this, entities=(1, 2, 3)))
+    assert codes([outcome]) == [code]
     assert [candidate.guid for candidate in outcome.candidates] == [there["guid_employee"]]
     assert made(sandbox) == {}
 
@@ -515,9 +514,9 @@ def test_days_that_the_service_shows_as_midnights_in_utc_are_the_same_days(
         "900003;Martin;Paul;2026-05-01;",
         "900004;Roux;Max;2026-01-05;",
     )
-    same, alike, *sent = run(drop(csv(*rows)), settle_s=0.2)
+    same, alike, *sent = onboard(drop(csv(*rows)), settle_s=0.2)
     assert same.state == "already_there"
-    assert [fault.code for fault in alike.faults] == ["same_person_other_key"]
+    assert codes([alike]) == ["same_person_other_key"]
     assert sorted(each.state for each in sent) == ["adopted", "created"]
     assert all("start_date" in each.verified for each in sent)
 
@@ -536,7 +535,7 @@ def test_an_employee_whom_the_list_of_all_lacks_is_not_created_again(
     there = sandbox.insert("employees", id_entity=1, payroll_number="900001", **PERSON | state)
     sandbox.set_dialect(all_employees=dialect)
     rows = ("900001;Lefèvre;Aurélie;2026-05-01;", "900002;Martin;Paul;2026-05-01;")
-    known, new = run(drop(csv(*rows)))
+    known, new = onboard(drop(csv(*rows)))
     assert (known.state, known.guid) == ("already_there", there["guid_employee"])
     assert (new.state, made(sandbox)) == ("created", {"900002": 1})
 
@@ -559,8 +558,8 @@ def test_a_former_employee_rehired_under_another_number_goes_to_review(
         "id_entity;payroll_number;last_name;first_name;start_date;social_security_number;birth_date"
     )
     row = "1;900001;LEFEVRE;Aurelie;2026-05-01;285057800608436;17/05/1985"
-    [outcome] = run(drop(f"{head}\n{row}\n".encode()))
-    assert [fault.code for fault in outcome.faults] == [code] * bool(code)
+    [outcome] = onboard(drop(f"{head}\n{row}\n".encode()))
+    assert codes([outcome]) == [code] * bool(code)
     found = [candidate.guid for candidate in outcome.candidates]
     assert found == [there["guid_employee"]] * bool(code)
     assert sum(made(sandbox).values()) == (code is None)
@@ -582,8 +581,8 @@ def test_a_leaver_may_return_unless_a_value_tells_the_two_apart(
     sandbox.insert("employees", id_entity=1, payroll_number="1042", **PERSON | state)
     head = "id_entity;payroll_number;last_name;first_name;start_date;birth_date"
     row = f"1;900001;LEFEVRE;Aurelie;2026-05-01;{given}"
-    [outcome] = run(drop(f"{head}\n{row}\n".encode()))
-    assert [fault.code for fault in outcome.faults] == code
+    [outcome] = onboard(drop(f"{head}\n{row}\n".encode()))
+    assert codes([outcome]) == code
 
 
 @pytest.mark.parametrize(
@@ -602,7 +601,7 @@ def test_a_list_that_its_details_contradict_creates_no_row(
     sandbox.set_dialect(**dialect)
     this = drop(csv("900001;Lefèvre;Aurélie;2026-05-01;").replace(b"\n1;", b"\n2;"))
     with pytest.raises(ListIncomparable, match=r"employees of entity 2.* payroll_number in each"):
-        run(this)
+        onboard(this)
     assert not made(sandbox)
 
 
@@ -612,6 +611,6 @@ def test_a_404_for_an_entity_of_the_connection_creates_no_row(sandbox: Sandbox, 
     sandbox.set_fault("503", "list_employees", status=404, after=3, count=1)
     with pytest.raises(ScopeUnlisted, match=r"list of 2.*entities of the connection"):
         onboard(this)
-    [outcome] = run(this)
-    assert [fault.code for fault in outcome.faults] == ["same_person_other_key"]
+    [outcome] = onboard(this)
+    assert codes([outcome]) == ["same_person_other_key"]
     assert made(sandbox) == {}
