@@ -1,6 +1,6 @@
 """Shared fixtures: a real PostgreSQL with one empty warehouse per test.
 
-The suite uses every core. Tests of a file run in one process. Tests that share the running Airflow run
+The suite uses every core. Tests of a file run in one process. Tests of a folder that share an Airflow run
 in one process and start first, because they take longest. The summary prints the figures of proofs.
 """
 
@@ -46,6 +46,8 @@ PROJECT = Path(__file__).parent.parent
 os.environ["AIRFLOW_HOME"] = tempfile.mkdtemp(prefix="bms-airflow-home-")
 atexit.register(shutil.rmtree, os.environ["AIRFLOW_HOME"], ignore_errors=True)
 AIRFLOW = PROJECT / "tests" / "e2e"
+TOGETHER = (AIRFLOW, PROJECT / "tests" / "dags")
+"""Folders whose files share an Airflow."""
 MEMORY = Path("/dev/shm")  # noqa: S108 - Linux keeps its files in memory
 
 
@@ -61,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the slowest tests first."""
-    items.sort(key=lambda item: AIRFLOW not in item.path.parents)
+    items.sort(key=lambda item: not {*TOGETHER} & {*item.path.parents})
 
 
 def pytest_collection_finish() -> None:
@@ -83,7 +85,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             path = Path(nodeid.split("::", 1)[0])
-            return str(path.parent if PROJECT / path.parent == AIRFLOW else path)
+            return str(path.parent if PROJECT / path.parent in TOGETHER else path)
 
     return Scheduling(config, log)
 

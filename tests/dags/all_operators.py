@@ -1,15 +1,8 @@
-"""Program that runs one DAG with an operator for each operation of the service.
-
-It creates Airflow's tables in the database that the environment names, runs the DAG in process and
-prints the states of the tasks as JSON on its last line.
-"""
+"""An Airflow DAG with an operator for each operation of the service."""
 
 import importlib
-import json
-import sys
 
 from airflow.sdk import DAG, CronDataIntervalTimetable
-from airflow.utils.db import initdb
 
 from bms.endpoints import ENDPOINTS
 from bms_provider.operators.access import BmsCheckAccessOperator
@@ -53,13 +46,3 @@ with DAG(
     for name, task in tasks.items():
         first = tasks.get(f"create_{name.partition('_')[2].removesuffix('s')}", check)
         _ = check >> task if task is first else first >> task
-
-
-if __name__ == "__main__":
-    import pendulum
-
-    initdb()
-    run = dag.test(logical_date=pendulum.datetime(2026, 3, 2))
-    sys.stdout.write(
-        "\n" + json.dumps({ti.task_id: str(ti.state) for ti in run.get_task_instances()}) + "\n"
-    )

@@ -1,7 +1,6 @@
 """Freshness targets, deadlines, run types, priorities and failure callbacks of the DAGs."""
 
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,15 +15,6 @@ LISTS = {"client_invoice": "list_client_invoices"}
 LISTS |= {each.name: each.list_operation for each in RESOURCES}
 TARGETED = {flow.dag_id for flow in WITH_TARGET}
 WATCHDOG = "freshness_watchdog"
-
-
-@pytest.fixture(scope="module")
-def dags(project: Path) -> dict[str, Any]:
-    from airflow.dag_processing.dagbag import DagBag
-
-    bag = DagBag(str(project / "dags"))
-    assert bag.import_errors == {}
-    return dict(bag.dags)
 
 
 def test_scheduled_dags_and_no_others_have_a_freshness_target(dags: dict[str, Any]) -> None:

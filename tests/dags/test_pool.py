@@ -1,9 +1,6 @@
 """Pool and slots of the tasks that send requests to the service."""
 
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from bms_flows.catalog import LOADED_BY, POOL_USERS
 from bms_provider import policy, pool
@@ -21,35 +18,22 @@ OUTSIDE = {
 """Tasks without requests to the service, except those of inbox_dispatch."""
 
 
-@pytest.fixture(scope="module")
-def tasks(project: Path) -> dict[str, dict[str, Any]]:
-    """Every task of every DAG."""
-    from airflow.dag_processing.dagbag import DagBag
-
-    bag = DagBag(str(project / "dags"))
-    assert bag.import_errors == {}
-    return {name: dag.task_dict for name, dag in bag.dags.items()}
-
-
-def test_tasks_with_requests_to_the_service_are_in_its_pool(
-    tasks: dict[str, dict[str, Any]],
-) -> None:
+def test_tasks_with_requests_to_the_service_are_in_its_pool(dags: dict[str, Any]) -> None:
     outside = {
-        name: {task.task_id for task in found.values() if task.pool != pool.NAME}
-        for name, found in tasks.items()
+        name: {task.task_id for task in dag.tasks if task.pool != pool.NAME}
+        for name, dag in dags.items()
     }
-    assert {name for name, names in outside.items() if names != {*tasks[name]}} == {*POOL_USERS}
+    using = {name for name, names in outside.items() if names != {*dags[name].task_dict}}
+    assert using == {*POOL_USERS}
     del outside["inbox_dispatch"]
     assert {name: names for name, names in outside.items() if names} == OUTSIDE
 
 
-def test_each_task_of_the_pool_has_a_slot_per_request_in_flight(
-    tasks: dict[str, dict[str, Any]],
-) -> None:
+def test_each_task_of_the_pool_has_a_slot_per_request_in_flight(dags: dict[str, Any]) -> None:
     slots = {
         (name, task.task_id): task.pool_slots
-        for name, found in tasks.items()
-        for task in found.values()
+        for name, dag in dags.items()
+        for task in dag.tasks
         if task.pool == pool.NAME
     }
     one_at_a_time = {key for key in slots if key[1] in {"check_access", "probe"}}

@@ -28,7 +28,7 @@ from stack.api import AirflowApi
 from stack.launcher import free_port
 from stack.paths import StackPaths
 from stack.processes import Children, until
-from tests.dags.test_example_dags import _connection, _database, documented
+from tests.dags.airflow_program import connection_to, documented, new_database
 from tests.deploy.compose import PROJECT
 from tests.support.patience import LONG_S
 
@@ -163,7 +163,7 @@ def plain(
     for name, code in files.items():
         (dags / f"{name}.py").write_text(code)
     paths.prepare()
-    port, secrets, team = free_port(None), paths.load_secrets(), _database(postgres, migrated)
+    port, secrets, team = free_port(None), paths.load_secrets(), new_database(postgres, migrated)
     airflow.write_passwords(paths, secrets)
     children = Children(paths.process_tag, paths.logs)
     with ExitStack() as stack:
@@ -184,11 +184,11 @@ def plain(
             "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "True",
             "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",  # a busy machine answers late
             "AIRFLOW_CONN_BMS_DEFAULT": json.dumps(service),
-            "AIRFLOW_CONN_TEAM_WAREHOUSE": _connection(team),
+            "AIRFLOW_CONN_TEAM_WAREHOUSE": connection_to(team),
         }
-        database = _database(postgres).replace("postgresql:", "postgresql+psycopg2:")
+        database = new_database(postgres).replace("postgresql:", "postgresql+psycopg2:")
         environment = airflow.environment(
-            environ, paths, secrets, database=database, port=port, warehouse=_connection(team)
+            environ, paths, secrets, database=database, port=port, warehouse=connection_to(team)
         )
         url, pause = f"http://{airflow.HOST}:{port}", partial(time.sleep, 0.3)
         api = AirflowApi(url, airflow.USER, secrets.password, pause)

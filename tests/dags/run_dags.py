@@ -1,4 +1,4 @@
-"""Program that runs every example DAG once and prints their return values as JSON on its last line.
+"""Program that runs every DAG of a folder once and prints their return values as JSON on its last line.
 
 The environment names Airflow's database and the connections.
 """
