@@ -295,7 +295,7 @@ def test_a_file_beyond_the_limit_is_not_stored(hr: TestClient, data_root: Path) 
 def test_a_hostile_file_ends_its_own_process_only(
     hr: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inbox, "READER", ForkServer(READER.function, CallLimits(cpu_s=3)))
+    monkeypatch.setattr(inbox, "READER", ForkServer(READER.function, CallLimits(cpu_s=1)))
     rows = ("<row>" + "<c/>" * 240 + "</row>") * 100_000
     hostile = workbooks.workbook(f"<sheetData>{HEADER_ROW}{rows}</sheetData>")
     answer = hr.get(page_of(hr, hostile, "classeur.xlsx"), headers={"Accept-Language": "fr"})

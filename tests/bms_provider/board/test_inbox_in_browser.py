@@ -73,12 +73,12 @@ def serve(page: Page, client: TestClient) -> None:
 
 
 @pytest.fixture
-def opened(browser: Browser, visit: Visit) -> Iterator[Callable[..., Page]]:
-    """Open a page of an HR user in a color scheme and a width."""
+def opened(browser: Browser, visit: Visit) -> Iterator[Callable[[], Page]]:
+    """Open a page of an HR user."""
     pages = []
 
-    def opener(scheme: Literal["light", "dark"] = "light", width: int = 1180) -> Page:
-        page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800})
+    def opener() -> Page:
+        page = browser.new_page(viewport={"width": 1180, "height": 800})
         page.set_default_timeout(20_000)
         expect.set_options(timeout=20_000)
         serve(page, visit("recruiter"))
@@ -90,14 +90,19 @@ def opened(browser: Browser, visit: Visit) -> Iterator[Callable[..., Page]]:
         each.close()
 
 
+VIEWS: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 1180), ("dark", 390))
+
+
 def picture(page: Page, name: str) -> None:
-    """Check a state for accessibility and width; save its picture."""
-    found = Axe().run(page)
-    assert found.violations_count == 0, (name, found.generate_report())
-    width = page.viewport_size["width"] if page.viewport_size else 0
-    assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-    if folder := os.environ.get("BMS_PICTURES"):
-        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+    """Check a state for accessibility and width, light and on a dark phone; save its pictures."""
+    for scheme, width in VIEWS:
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 800})
+        found = Axe().run(page)
+        assert found.violations_count == 0, (name, scheme, found.generate_report())
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        if folder := os.environ.get("BMS_PICTURES"):
+            page.screenshot(path=Path(folder) / f"{name}-{scheme}-{width}.png", full_page=True)
 
 
 def payload(content: bytes) -> FilePayload:
@@ -106,20 +111,15 @@ def payload(content: bytes) -> FilePayload:
 
 
 @pytest.mark.usefixtures("mirror")
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1180), ("dark", 390)])
 def test_a_file_is_uploaded_corrected_and_submitted(
-    opened: Callable[..., Page],
-    warehouse: Engine,
-    data_root: Path,
-    scheme: Literal["light", "dark"],
-    width: int,
+    opened: Callable[[], Page], warehouse: Engine, data_root: Path
 ) -> None:
-    page, label = opened(scheme, width), f"{scheme}-{width}"
+    page = opened()
     page.goto(INBOX)
-    picture(page, f"inbox-1-empty-{label}")
+    picture(page, "inbox-1-empty")
     page.locator("input[type=file]").set_input_files(payload(csv(*ROWS, header=HEADER)))
     page.wait_for_url("**/inbox/*")
-    picture(page, f"inbox-2-column-{label}")
+    picture(page, "inbox-2-column")
     submit = page.get_by_role("button", name="Envoyer le fichier")
     expect(submit).to_be_disabled()
     page.get_by_label("E-mail professionnel, ligne 11").fill("max@exemple.fr")
@@ -127,7 +127,7 @@ def test_a_file_is_uploaded_corrected_and_submitted(
     expect(submit).to_be_enabled()
     email = page.get_by_label("E-mail professionnel, ligne 11")
     expect(email).to_have_value("max@exemple.fr")  # accepting a header checks corrected cells too
-    picture(page, f"inbox-3-faults-{label}")
+    picture(page, "inbox-3-faults")
 
     # By keyboard: the focus is on the first faulty cell.
     name = page.get_by_label("Nom, ligne 10", exact=True)
@@ -142,12 +142,12 @@ def test_a_file_is_uploaded_corrected_and_submitted(
     )
     page.get_by_role("button", name="Vérifier les corrections").press("Enter")
     expect(page.locator("[aria-invalid]")).to_have_count(0)
-    picture(page, f"inbox-4-corrected-{label}")
+    picture(page, "inbox-4-corrected")
     expect(submit).to_be_focused()
     page.keyboard.press("Enter")
     page.wait_for_url("**/drops/*")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Dépôt 1")
-    picture(page, f"inbox-5-drop-{label}")
+    picture(page, "inbox-5-drop")
     assert scalar(warehouse, "select submitted_by from bms.dropped_file") == "recruiter"
     [dropped] = (data_root / "inbox/employees").glob("entr*")
     assert '"12 rue Haute\nBât. B"' in dropped.read_text("cp1252")
@@ -162,7 +162,7 @@ DRAG = """([at, ...files]) => {
 """Drag files to an element; returns whether the browser then opens them itself."""
 
 
-def test_a_dragged_file_is_uploaded_and_no_other_one(opened: Callable[..., Page]) -> None:
+def test_a_dragged_file_is_uploaded_and_no_other_one(opened: Callable[[], Page]) -> None:
     page, content = opened(), csv(ROWS[0], header=HEADER).decode("cp1252")
     page.goto(INBOX)
     assert page.evaluate(DRAG, [".dropzone", ["a.csv", content], ["b.csv", content]]) == [False] * 2
@@ -173,7 +173,7 @@ def test_a_dragged_file_is_uploaded_and_no_other_one(opened: Callable[..., Page]
     assert page.evaluate(DRAG, ["h1", ["b.csv", content]]) == [False] * 2
 
 
-def test_corrections_are_not_lost(opened: Callable[..., Page]) -> None:
+def test_corrections_are_not_lost(opened: Callable[[], Page]) -> None:
     page, asked = opened(), list[str]()
     page.goto(INBOX)
     page.locator("input[type=file]").set_input_files(
@@ -201,11 +201,10 @@ def test_corrections_are_not_lost(opened: Callable[..., Page]) -> None:
 
 
 @pytest.mark.usefixtures("report", "mirror")
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1180), ("dark", 390)])
 def test_lines_are_decided_together_and_the_page_follows(
-    opened: Callable[..., Page], warehouse: Engine, scheme: Literal["light", "dark"], width: int
+    opened: Callable[[], Page], warehouse: Engine
 ) -> None:
-    page, label = opened(scheme, width), f"{scheme}-{width}"
+    page = opened()
     with warehouse.begin() as connection:
         connection.execute(text("update bms.dropped_file set state = 'open', finished_at = null"))
         connection.execute(
@@ -225,7 +224,7 @@ def test_lines_are_decided_together_and_the_page_follows(
     page.route("**/api/v2/dags/employee_onboarding/dagRuns", trigger)
     page.goto(f"{BOARD}/bms/drops/1")
     expect(page.get_by_role("progressbar")).to_have_attribute("value", "10")
-    picture(page, f"drop-1-progress-{label}")
+    picture(page, "drop-1-progress")
     execute(
         warehouse,
         "update bms.creation set state = 'created', remote_id = id where state = 'sending'",
@@ -233,7 +232,7 @@ def test_lines_are_decided_together_and_the_page_follows(
     expect(page.get_by_role("progressbar")).to_have_attribute("value", "12")
     page.get_by_role("checkbox", name="Ligne 14").check()
     page.get_by_role("checkbox", name="Ligne 16").check()
-    picture(page, f"drop-2-decisions-{label}")
+    picture(page, "drop-2-decisions")
     page.get_by_role("button", name="Créer les lignes choisies").dblclick()
     expect(page.get_by_role("status")).to_contain_text("Décision envoyée")
     execute(warehouse, "update bms.creation set state = 'created', remote_id = id where line = 14")
@@ -254,18 +253,17 @@ def test_lines_are_decided_together_and_the_page_follows(
     said = re.compile(r"^Rien n'a été envoyé.*Ligne 16 \(Abandonner, paul, .+\)$")
     expect(status).to_have_text(said)
     assert len(decided) == 2
-    picture(page, f"drop-3-decided-{label}")
+    picture(page, "drop-3-decided")
     with page.expect_download() as downloading:
         page.get_by_role("link", name="à corriger.csv").click()
     assert downloading.value.suggested_filename == "à corriger.csv"
 
 
 @pytest.mark.usefixtures("report", "mirror")
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1180), ("dark", 390)])
 def test_the_undo_sheet_of_a_mistake_is_ticked_off_by_the_mirror(
-    opened: Callable[..., Page], warehouse: Engine, scheme: Literal["light", "dark"], width: int
+    opened: Callable[[], Page], warehouse: Engine
 ) -> None:
-    page, label = opened(scheme, width), f"{scheme}-{width}"
+    page = opened()
     for line, key, manager in ((2, "a", None), (3, "b", "a"), (4, "c", "a")):
         record = {"remote_id": f"0{key}", "remote_number": 4709 + line, "manager_key": manager}
         state = "adopted" if key == "c" else "created"
@@ -274,17 +272,17 @@ def test_the_undo_sheet_of_a_mistake_is_ticked_off_by_the_mirror(
     page.get_by_role("button", name="Ouvrir la fiche d'annulation").click()
     rows = page.get_by_role("group", name="Dépôt fait par erreur").get_by_role("rowheader")
     expect(rows).to_have_text(["3", "2"])  # reports before their managers, nothing adopted
-    picture(page, f"undo-1-open-{label}")
+    picture(page, "undo-1-open")
     execute(warehouse, "update bms.employee set deleted = true, _removal_reason = 'missing'")
     page.reload()
     expect(page.get_by_text("supprimée, constaté le")).to_have_count(1)
     execute(warehouse, "delete from bms.creation where key = 'b'")
     page.reload()
     expect(page.get_by_text("Fiche close")).to_be_visible()
-    picture(page, f"undo-2-closed-{label}")
+    picture(page, "undo-2-closed")
 
 
-def test_a_refused_upload_is_explained(opened: Callable[..., Page]) -> None:
+def test_a_refused_upload_is_explained(opened: Callable[[], Page]) -> None:
     page = opened()
     page.goto(INBOX)
     file = payload(b"a;b\n")

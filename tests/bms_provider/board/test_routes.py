@@ -135,17 +135,6 @@ def test_the_rows_of_an_altered_plan_are_not_shown(
     assert "Martin" not in answer.text
 
 
-@pytest.mark.parametrize(
-    ("user", "status"), [(None, 401), ("viewer", 403), ("clerk", 403), ("recruiter", 200)]
-)
-def test_only_users_who_may_edit_the_dag_read_its_plans(
-    visit: Visit, plan: str, user: str | None, status: int
-) -> None:
-    answer = visit(user).get(plan)
-    assert answer.status_code == status
-    assert ("Dupré" in answer.text) is (status == 200)
-
-
 def test_the_page_of_a_plan_has_the_question_and_each_row(
     visit: Visit, plan: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -167,15 +156,6 @@ def test_a_plan_without_a_file_says_so(visit: Visit, plan: str, data_root: Path)
     assert answer.status_code == 200
     assert "a dépassé sa durée de conservation" in answer.text
     assert visit("recruiter").get(plan.replace("abab", "cdcd", 1)).status_code == 404
-
-
-def test_the_list_of_drops_shows_the_names_of_files_to_users_who_may_edit(
-    visit: Visit, report: int, warehouse: Engine
-) -> None:
-    path = scalar(warehouse, "select path from bms.dropped_file where id = :id", id=report)
-    page = "/bms/flows/employee_onboarding"
-    assert f">{path}</td>" in visit("recruiter").get(page).text
-    assert path not in visit("viewer").get(page).text
 
 
 def test_a_link_below_the_data_root_is_not_followed(

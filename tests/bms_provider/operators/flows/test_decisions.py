@@ -65,10 +65,12 @@ def test_a_line_is_not_decided_in_the_place_of_another_with_other_data(
     assert ended["needs_review"] == 1
     review = (data_root / ended["report"] / "needs_review.csv").read_text("utf-8-sig")
     assert "Le dépôt 1 a cet identifiant avec d'autres données, et attend une décision." in review
+    ended_at = drop_row(warehouse, 2).finished_at
     decision = run("manual__3", drop=2, line="2", decision="create")
     with decision, pytest.raises(InvalidDecision, match="line 2 of drop 1 waits, with other data"):
         plan("employee")
-    assert drop_row(warehouse, 2).state == "applied"
+    drop = drop_row(warehouse, 2)
+    assert (drop.state, drop.finished_at) == ("applied", ended_at)
 
 
 def test_what_was_erased_is_given_up_and_dropped_again(
@@ -100,8 +102,20 @@ def unanswered(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, inbox: Path) -
     monkeypatch.setenv("BMS_CREATE_TIMEOUT_S", "3")
 
 
-@pytest.mark.usefixtures("warehouse", "unanswered")
-def test_one_decision_applies_to_many_lines(sandbox: Sandbox) -> None:
+@pytest.mark.usefixtures("unanswered")
+def test_one_decision_applies_to_many_lines_and_an_invalid_one_to_none(
+    sandbox: Sandbox, warehouse: Engine
+) -> None:
+    for given, message in (
+        ({"line": "3, 77"}, "line 77 of drop 1 is not waiting"),
+        ({"line": "70-77"}, "no such line of drop 1 is not waiting"),
+        ({"line": "all", "decision": "0f0f"}, "a record belongs to one line"),
+        ({"line": "3;4"}, "4 or 3-7, 9 or all"),
+    ):
+        decision = run("manual__2", **{"drop": 1, "decision": "create", **given})
+        with decision, pytest.raises(InvalidDecision, match=message):
+            plan("employee")
+    assert scalars(warehouse, "select distinct state from bms.creation") == ["review"]
     with run("manual__2", drop=1, line="2-3, 5", decision="create"):
         proposed = plan("employee")
         assert proposed["text"].startswith("lines 2-3, 5, 3 rows: create, decided by")
@@ -173,25 +187,6 @@ def test_a_decision_for_all_lines_resumes_after_a_kill(monkeypatch: pytest.Monke
             with pytest.raises(Killed):
                 plan("employee")
         assert carry_through(plan("employee"))["created"] == 4
-
-
-@pytest.mark.usefixtures("unanswered")
-def test_an_invalid_decision_changes_no_row(warehouse: Engine, subtests: pytest.Subtests) -> None:
-    for given, message in (
-        ({"line": "3, 77"}, "line 77 of drop 1 is not waiting"),
-        ({"line": "70-77"}, "no such line of drop 1 is not waiting"),
-        ({"line": "all", "decision": "0f0f"}, "a record belongs to one line"),
-        ({"line": "3;4"}, "4 or 3-7, 9 or all"),
-    ):
-        params = {"drop": 1, "decision": "create", **given}
-        with (
-            subtests.test(**given),
-            run("manual__2", **params),
-            pytest.raises(InvalidDecision, match=message),
-        ):
-            plan("employee")
-    states = scalars(warehouse, "select distinct state from bms.creation")
-    assert states == ["review"]
 
 
 def test_an_answer_to_another_plan_approves_nothing(
