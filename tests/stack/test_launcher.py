@@ -19,7 +19,10 @@ def test_port_in_use_fails_before_anything_starts() -> None:
 
 
 def test_unreadable_preset_fails_before_anything_starts(tmp_path: Path) -> None:
-    environ = {"AIRFLOW_CONN_BMS_WAREHOUSE": "{", "BMS_LOCAL_DIR": str(tmp_path / "local")}
-    with pytest.raises(StackError, match="AIRFLOW_CONN_BMS_WAREHOUSE"), running(environ):
+    broken = '{"conn_type": "postgres", "password": "hunter2-hunter2"'
+    environ = {"AIRFLOW_CONN_BMS_WAREHOUSE": broken, "BMS_LOCAL_DIR": str(tmp_path / "local")}
+    refused = pytest.raises(StackError, match="AIRFLOW_CONN_BMS_WAREHOUSE is no connection")
+    with refused as caught, running(environ):
         pass
+    assert "hunter2" not in str(caught.value)
     assert not (tmp_path / "local").exists()

@@ -47,7 +47,7 @@ def test_metrics_are_emitted_after_an_error(
 ) -> None:
     sent: dict[str, Any] = {}
     monkeypatch.setattr(stats, "incr", lambda name, count, **_: sent.update({name: count}))
-    sandbox.set_fault("503", operation="token")
+    sandbox.set_fault("503", operation="token", retry_after=0)
     with pytest.raises(ServiceUnavailable):
         BmsCheckAccessOperator(task_id="check").execute({})
     assert sent == {

@@ -91,7 +91,7 @@ def test_an_unusable_certificate_file_is_reported_as_such(
 def test_a_throttled_creation_can_be_retried_only_if_the_connection_allows_it(
     sandbox: Sandbox, connected: Any, create: BmsCreateContactOperator
 ) -> None:
-    sandbox.set_fault("429", operation="create_contact")
+    sandbox.set_fault("429", operation="create_contact", retry_after=0)
     with pytest.raises(AirflowFailException, match="AmbiguousWrite"):
         create.execute({})
     connected(create_refused_by_429=True)
