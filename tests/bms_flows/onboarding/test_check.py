@@ -175,3 +175,18 @@ def test_a_subordinate_typed_in_by_hand_while_the_manager_waits_is_not_created(
     outcomes = onboard_patiently(replace(this, kept=""))
     assert [outcome.guid for outcome in outcomes] == [each["guid_employee"] for each in both]
     assert made(sandbox, "employee") == 0
+
+
+def test_an_employee_who_never_appeared_was_not_deleted(sandbox: Sandbox, drop: Drop) -> None:
+    """The service confirms the creation and shows the employee after many settle times."""
+    brisk: dict[str, Any] = {"settle_s": 0.01, "create_timeout_s": 0.5, "lease_s": 2}
+    sandbox.set_fault("commit_lag", "create_employee", seconds=3600)
+    codes = []
+    for number in range(3):
+        if number == 2:
+            sandbox.advance(3600)
+        this = drop(csv("900001;Lefèvre;Aurélie;2026-05-01;") + b"\n" * number)
+        [outcome] = onboard(replace(this, settings=replace(this.settings, **brisk)))
+        codes.append([fault.code for fault in outcome.faults])
+    assert codes == [["created_not_found"], ["created_not_found"], []]
+    assert outcome.state == "already_there"

@@ -45,8 +45,8 @@ class PlanningView:
     """The service's codes that mirrored records have, by field."""
     contains: Callable[[str], bool] = lambda _: False
     """Returns whether a list contains a remote id."""
-    stored_otherwise: Mapping[int, Collection[str]] = field(default_factory=dict)
-    """Fields that the service returned with other values right after the creation, by ledger row."""
+    read_back: Mapping[int, Collection[str]] = field(default_factory=dict)
+    """Fields whose values the service stored otherwise, by ledger row whose record it has returned."""
     sent: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     """Stored bodies of created rows whose data have changed, by ledger row."""
     removed: frozenset[str] = frozenset()

@@ -1,6 +1,6 @@
 """Planner: the action for each row of a drop, from the rules, the ledger and the service. Pure."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -181,18 +181,18 @@ class _Planner:
         ours = known.remote_id == entry.remote_id and not known.deleted
         if same and ours and not self.resource.always_compared:
             return replace(row, action=Action.ALREADY_THERE, known=known, reason="by_us")
-        otherwise: Collection[str] = ()
-        if same and ours and entry.made:
-            otherwise = self.view.stored_otherwise.get(entry.id, ())
-        decided = self._existing(row, known, otherwise)
+        read_back = self.view.read_back.get(entry.id)
+        otherwise = read_back if same and ours and entry.made else None
+        decided = self._existing(row, known, *(otherwise or ()))
+        seen = read_back is not None or known.remote_id in self.view.by_id
+        if known.deleted and not seen and entry.state is State.CREATED:
+            decided = replace(decided, reason="created_not_found")
         if decided.action is Action.ALREADY_THERE and ours and not same:
             # What the service returns is equal, so another field may have changed.
             return replace(decided, action=Action.MANUAL_CHANGE, reason=CHANGED_UNSEEN)
         return decided
 
-    def _existing(
-        self, row: PlannedRow, known: ServiceRecord, otherwise: Collection[str] = ()
-    ) -> PlannedRow:
+    def _existing(self, row: PlannedRow, known: ServiceRecord, *otherwise: str) -> PlannedRow:
         """Compare a row with its existing record, but for fields that the service stores `otherwise`."""
         record = self.view.records.get(known.remote_id)
         if known.deleted or record is None:

@@ -52,10 +52,9 @@ async def ledger_view(
             codes = codes_in_use(connection, mirror, resource.codes)
             view = PlanningView(entries, in_flight, (), matched=matched, since=since, codes=codes)
             undone = drops.undone(connection, name)
-        rows = [each.id for each in entries.values()] if resource.always_compared else []
-        read_back = entering.verified_fields(ledger.engine, rows)
-        otherwise = {row: names["different"] for row, names in read_back.items()}
-        return replace(view, stored_otherwise=otherwise, sent=sent), undone
+        verified = entering.verified_fields(ledger.engine, [each.id for each in entries.values()])
+        read_back = {row: names["different"] for row, names in verified.items()}
+        return replace(view, read_back=read_back, sent=sent), undone
 
     entries = await with_managers(ledger, keys_of(sheet, identity))
     made = [each for each in entries.values() if each.state in EXISTING]

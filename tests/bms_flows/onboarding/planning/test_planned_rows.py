@@ -101,12 +101,21 @@ def listed(*records: ServiceRecord, **given: Any) -> PlanningView:
             row(ROW, action=Action.ALREADY_THERE, known=known(1), reason="by_us"),
         ),
         (
-            entered(**CREATED),
+            replace(entered(**CREATED), read_back={1: ()}),
             row(
                 ROW,
                 action=Action.MANUAL_CHANGE,
                 known=ServiceRecord(remote_id="g", key=KEY, deleted=True),
                 reason="record_deleted",
+            ),
+        ),
+        (
+            entered(**CREATED),
+            row(
+                ROW,
+                action=Action.MANUAL_CHANGE,
+                known=ServiceRecord(remote_id="g", key=KEY, deleted=True),
+                reason="created_not_found",
             ),
         ),
         (listed(unknown_scopes=frozenset({1})), rejected(ROW, "unknown_scope", field="id_entity")),
@@ -125,6 +134,7 @@ def listed(*records: ServiceRecord, **given: Any) -> PlanningView:
         "given up in another drop",
         "created by a row",
         "created by a row and deleted",
+        "created by a row and never seen",
         "unknown scope",
     ],
 )
