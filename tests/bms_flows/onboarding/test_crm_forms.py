@@ -106,7 +106,7 @@ def test_rows_of_one_name_are_two_persons_if_they_differ_in_a_key(
     )
     texts = [fault.reason("FR") for outcome in again for fault in outcome.faults]
     assert texts == [
-        "Ressemble à une autre ligne du fichier (l. 4) par le nom, l'adresse ou le téléphone."
+        "Ressemble à une autre ligne du fichier (l. 4) par le nom, l'e-mail ou un numéro."
         for _ in reasons
     ]
 

@@ -59,9 +59,10 @@ _PLAIN: Final = str.maketrans(
         **dict.fromkeys("\xa0\u2007\u2009\u202f\u3000", " "),
         **dict.fromkeys("\u2010\u2011", "-"),
         **{char: unicodedata.normalize("NFKC", char) for char in "\ufb00\ufb01\ufb02\ufb03\ufb04"},
+        **{chr(0xFF10 + digit): str(digit) for digit in range(10)},
     }
 )
-"""Spaces, hyphens and ligatures (ff, fi, …) that look like plain ones."""
+"""Spaces, hyphens, ligatures (ff, fi, …) and full-width digits that look like plain ones."""
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
 _NAMED: Final = 5
 """Maximum number of cells that a fault names."""

@@ -148,6 +148,7 @@ def test_integers(cell: str, expected: object) -> None:
     [
         ("Nom", "Le\xa0Roux", "Le Roux"),
         ("Ville", "Saint\u202fDenis", "Saint Denis"),
+        ("Code postal", "\uff10\uff16\uff10\uff10\uff10", "06000"),
         ("Mobile personnel", "06\u200712\u200934 56 78", "06 12 34 56 78"),
     ],
 )

@@ -66,7 +66,7 @@ def test_values_that_come_back_from_excel(tmp_path: Path) -> None:
 def test_hints_for_a_reviewer_are_in_the_language_of_the_inbox(
     language: Language, hint: str
 ) -> None:
-    row = RowOutcome(line=4, state="needs_review", key="003", faults=[Fault("other_data", 4)])
+    row = RowOutcome(line=4, state="needs_review", key="003", faults=[Fault("not_readable", 4)])
     content = report.review_file([row], FileFormat("csv"), language).decode("utf-8-sig")
     [found] = csv.DictReader(content.splitlines(), delimiter=";")
     assert found["_hint"] == hint
