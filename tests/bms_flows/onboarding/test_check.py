@@ -14,7 +14,13 @@ from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.crm import TWO
-from tests.bms_flows.onboarding.onboarding import Run, codes, creation_of, onboard_patiently
+from tests.bms_flows.onboarding.onboarding import (
+    Run,
+    codes,
+    creation_of,
+    onboard,
+    onboard_patiently,
+)
 from tests.support.sql import execute
 
 FILES = {
