@@ -18,7 +18,6 @@ from tests.bms_flows.onboarding.onboarding import (
     Run,
     codes,
     creation_of,
-    onboard,
     onboard_patiently,
 )
 from tests.support.sql import execute
