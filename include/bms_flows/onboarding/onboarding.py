@@ -85,7 +85,7 @@ class Onboarding:
         """Claim the run's drop, read it, and plan it; return the manifest of the proposal.
 
         The manifest has ``drop``, ``plan`` (id; None if there is nothing to plan), ``ask``, ``text``,
-        and, if approval is needed, ``question``, without personal data.
+        ``dry_run`` and, if approval is needed, ``question``, without personal data.
         """
         params, engine = self.run.params, self.flow.warehouse
         if bool(params.get("line")) != bool(params.get("decision")):
@@ -112,7 +112,8 @@ class Onboarding:
         log.info("drop %s, %s", drop.id, proposed.text())
         for finding in proposed.findings:
             log.warning("row %s of bms.creation, created earlier: %s", finding.row, finding.what)
-        return self._manifest(drop, sheet, proposed, ask=proposed.decision.ask and not dry_run)
+        manifest = self._manifest(drop, sheet, proposed, ask=proposed.decision.ask and not dry_run)
+        return {**manifest, "dry_run": dry_run}
 
     def enter(self, proposed: dict[str, Any], answer: dict[str, Any] | None) -> dict[str, Any]:
         """Apply the approver's answer, if any, and enter the plan; return the chunks to apply.
@@ -126,7 +127,7 @@ class Onboarding:
         nothing = {**proposed, "ask": False, "chunks": []}
         if "chunks" in proposed and not proposed["ask"]:
             return proposed  # the first round entered the plan
-        if plan_id is None or self.run.params.get("dry_run"):
+        if plan_id is None or proposed.get("dry_run", self.run.params.get("dry_run")):
             return nothing
         drop, plans = claim.get(self.flow.warehouse, drop_id), Plans(self.flow.warehouse, drop_id)
         plans.load(plan_id)  # a restored warehouse may have given the number to another file

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 class BmsDropOperator(BmsFlowOperator):
     """Base of the operators that work on a dropped file.
 
-    The run's params ``path``, ``drop``, ``line``, ``decision`` and ``dry_run`` choose file and rows. A
-    retry continues the work.
+    A reviewer decides on rows by the run's params ``line`` and ``decision``. A retry continues the work.
 
     :param resource: ``employee``, ``contact`` or ``consultant``.
     """
@@ -34,12 +33,13 @@ class BmsDropOperator(BmsFlowOperator):
         self.resource = resource
 
     @contextmanager
-    def onboarding(self, context: Context) -> Iterator[Onboarding]:
-        """Yield the onboarding of the run."""
+    def onboarding(self, context: Context, **chosen: Any) -> Iterator[Onboarding]:
+        """Yield the onboarding of the run, with `chosen` in place of its params."""
         from bms_flows.onboarding.onboarding import DagRun, Onboarding
 
         run, settings = context["dag_run"], flow_context.onboarding_settings()
-        dag_run = DagRun(run.dag_id, run.run_id, context["params"], run.triggering_user_name)
+        params = {**context["params"], **chosen}
+        dag_run = DagRun(run.dag_id, run.run_id, params, run.triggering_user_name)
         with flow_context.open_context(settings, self.warehouse_conn_id) as flow:
             yield Onboarding(flow, settings, self.resource, dag_run, self.hook, flow_context.emit)
 
@@ -47,12 +47,38 @@ class BmsDropOperator(BmsFlowOperator):
 class BmsPlanDropOperator(BmsDropOperator):
     """Claim the run's file, read it, and plan which records to create.
 
+    :param path: name of a file in the inbox (``path``, templated).
+    :param drop: number of a drop to continue instead (``drop``, templated).
+    :param plan_only: read and plan, but create nothing (``dry_run``, templated).
     :return: to XCom: the proposal for `BmsApprovePlanOperator`, without personal data.
     """
 
+    template_fields: Sequence[str] = (
+        *BmsDropOperator.template_fields,
+        *("path", "drop", "plan_only"),
+    )
+
+    def __init__(
+        self,
+        *,
+        path: str | None = None,
+        drop: int | str | None = None,
+        plan_only: bool | str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.path = path
+        self.drop = drop
+        self.plan_only = plan_only
+
     def execute(self, context: Context) -> dict[str, Any]:
         """Plan the file."""
-        with self.onboarding(context) as onboarding:
+        chosen = {
+            "path": self.given(context, "path", str | None),
+            "drop": self.given(context, "drop", int | None),
+            "dry_run": self.given(context, "plan_only", bool | None, "dry_run"),
+        }
+        with self.onboarding(context, **chosen) as onboarding:
             return onboarding.plan()
 
 

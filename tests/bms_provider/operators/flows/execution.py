@@ -58,9 +58,9 @@ def done(kind: type[BmsFlowOperator], **arguments: Any) -> Any:
     return kind(task_id="task", **arguments).execute(get_current_context())
 
 
-def plan(resource: str) -> dict[str, Any]:
-    """Plan the run's file."""
-    return done(BmsPlanDropOperator, resource=resource)
+def plan(resource: str, **arguments: Any) -> dict[str, Any]:
+    """Plan the file that the arguments or the run's params name."""
+    return done(BmsPlanDropOperator, resource=resource, **arguments)
 
 
 def enter(proposal: Any, answer: Any) -> dict[str, Any]:

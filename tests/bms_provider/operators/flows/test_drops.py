@@ -370,6 +370,17 @@ def test_a_dry_run_writes_its_plan_and_asks_nobody(
         assert waiting.plans(connection, ["employee"]) == []
 
 
+@pytest.mark.usefixtures("warehouse")
+def test_arguments_of_the_operator_name_the_file_in_a_dag_without_params(
+    sandbox: Sandbox, dropped: str
+) -> None:
+    with run():
+        assert carry_through(plan("employee", path=dropped, plan_only="True"))["created"] == 0
+    assert not sandbox.truth()["created"]["employees"]
+    with run("manual__2"):
+        assert carry_through(plan("employee", drop="1"))["created"] == 1
+
+
 def test_a_quote_that_is_never_closed_is_rejected_with_its_line(
     warehouse: Engine, data_root: Path, inbox: Path
 ) -> None:
