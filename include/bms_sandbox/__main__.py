@@ -26,6 +26,8 @@ from bms_sandbox.tokens import VARIABLES, Credentials
 from bms_sandbox.transport import Listener, TransportProtocol
 
 BACKLOG = 2048
+KEEP_ALIVE_S = 75
+"""Seconds that a connection may idle, longer than clients reuse one (aiohttp 15): uvicorn's 5 are shorter."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -130,6 +132,7 @@ def main(argv: list[str] | None = None) -> int:
                 log_level="warning",
                 lifespan="off",
                 proxy_headers=False,
+                timeout_keep_alive=KEEP_ALIVE_S,
                 timeout_graceful_shutdown=2,
             ),
             service,
