@@ -201,12 +201,12 @@ def _held_fault(name: str, row: Row, resource: Resource) -> str | None:
     if digits <= {"0"} and (has_digits or name in resource.key):
         return "placeholder"
     region = region_of(row.values, resource.region)
-    if holds == "phone" and has_wrong_length(text, {region, resource.region}):
-        return "wrong_length"
-    lost = (holds == "phone" and lacks_prefix(text, region)) or (
+    if (holds == "phone" and lacks_prefix(text, region)) or (
         holds == "postal_code" and is_short_postal_code(text, country)
-    )
-    return "lost_prefix" if lost else None
+    ):
+        return "lost_prefix"
+    wrong = holds == "phone" and has_wrong_length(text, {region, resource.region})
+    return "wrong_length" if wrong else None
 
 
 def _unnamed_objects(row: Row, resource: Resource) -> list[Fault]:

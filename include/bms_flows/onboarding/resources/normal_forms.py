@@ -195,7 +195,7 @@ def has_wrong_length(text: Any, regions: Collection[str]) -> bool:
     Short numbers and texts with an extension or two numbers are not judged.
     """
     digits = re.sub(r"[\s.()-]", "", unicodedata.normalize("NFKC", str(text)))
-    if not re.fullmatch(r"\+?0?[0-9]+", digits) or digits[0] not in "+0":
+    if not re.fullmatch(r"[+0][0-9]+|[1-9][0-9]{6,}", digits):
         return False
     if digits.startswith(("+", "00")):
         try:

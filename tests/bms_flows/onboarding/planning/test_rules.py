@@ -74,6 +74,9 @@ def test_a_phone_number_or_postal_code_without_its_first_zero_is_refused(
         ("01 42 68 53 00 / 06 12 34 56 78", "", False),
         ("+800 1234 5678", "", False),
         ("4512", "", False),
+        ("118 712", "", False),
+        ("61234567", "", True),  # without its first 0, too
+        ("612 34 56 7", "ES", True),
     ],
 )
 def test_a_phone_number_with_a_digit_too_few_or_too_many_is_refused(
