@@ -134,6 +134,7 @@ class Comparer:
                         again=first and self.turn % 2 == 1,
                         without=self.parts.get(name, ()),
                     )
+                self.failure = self.failure or audit.listing.outage
             except BmsError as error:
                 self._failed(error, [comparison])
         plan = audit.listing.plan

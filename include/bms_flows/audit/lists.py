@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from bms.dates import parse_datetime
-from bms.errors import Refused
+from bms.errors import BmsError, Refused
 from bms.paging import all_pages
 from bms.records import Record
 from bms.responses import Detail, Page
@@ -76,6 +76,8 @@ class ListComparison:
     """Rows that changed during the audit."""
     removed: set[Key] = field(default_factory=set)
     """Rows that the service no longer has."""
+    outage: BmsError | None = None
+    """Why no detail could be read, if the cause may pass."""
 
     async def whole(self) -> ListedRows:
         """Read a list that has no pages."""
@@ -137,13 +139,13 @@ class ListComparison:
         """
         if (read := self.detail_of) is None:
             return
+        unreadable: dict[Key, BmsError] = {}
         for key in keys:
             item = listed.records.get(key)
             try:
                 detail = await self._detail(read, key)
-            except RECORD_ERRORS:
-                self.detailed.add(key)
-                self.comparison.add("detail_unreadable", key)
+            except RECORD_ERRORS as error:
+                unreadable[key] = error
                 continue
             if item is None:
                 # The detail of a merged record shows the record into which it was merged.
@@ -159,6 +161,11 @@ class ListComparison:
                     continue
                 self._count("detail_differs", {key})
             self.detailed.add(key)
+        if len(unreadable) == len(keys) > 1 and unreadable[keys[-1]].retriable:
+            self.outage = unreadable[keys[-1]]
+            return
+        self.detailed |= unreadable.keys()
+        self._count("detail_unreadable", unreadable)
 
     async def _detail(self, read: DetailOf, key: Key) -> dict[str, Any] | None:
         _, found = await read_detail(key, read)
