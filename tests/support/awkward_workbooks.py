@@ -14,23 +14,15 @@ from typing import Any, Final
 
 import openpyxl
 
-PEOPLE: Final[Sequence[Mapping[str, str]]] = (
-    {
-        "number": "A0101",
-        "last": "Lefèvre",
-        "first": "Aurélie",
-        "start": "2027-03-08",
-        "pay": "2450",
-    },
-    {"number": "A0102", "last": "Ünal", "first": "Cédric", "start": "2027-03-15", "pay": "3120.5"},
-    {
-        "number": "A0103",
-        "last": "D'Angelo",
-        "first": "Noémie",
-        "start": "2027-04-01",
-        "pay": "12000",
-    },
-)
+_KEYS: Final = ("number", "last", "first", "start", "pay")
+PEOPLE: Final[Sequence[Mapping[str, str]]] = [
+    dict(zip(_KEYS, person, strict=True))
+    for person in (
+        ("A0101", "Lefèvre", "Aurélie", "2027-03-08", "2450"),
+        ("A0102", "Ünal", "Cédric", "2027-03-15", "3120.5"),
+        ("A0103", "D'Angelo", "Noémie", "2027-04-01", "12000"),
+    )
+]
 HEADER: Final = ("Matricule", "Nom", "Prénom", "Entité", "Date d'entrée", "Salaire de base")
 
 

@@ -1,3 +1,5 @@
+from zoneinfo import ZoneInfo
+
 import pytest
 
 from bms_flows.onboarding.settings import DeclaredFormat, OnboardingSettings
@@ -10,32 +12,28 @@ def test_the_defaults_are_as_documented() -> None:
     assert (settings.inbox_formats, settings.inbox_notices) == ({}, {})
 
 
-@pytest.mark.parametrize(("text", "value"), [("always", "always"), ("never", "never"), ("0", 0)])
-def test_approval_is_always_never_or_a_number_of_rows(text: str, value: object) -> None:
-    assert OnboardingSettings.from_environment({"BMS_APPROVAL": text}).approval == value
-
-
-@pytest.mark.parametrize(("text", "found"), [("none", set()), ("403,405", {403, 405})])
-def test_statuses_that_stop_all_sending_are_set(text: str, found: set[int]) -> None:
-    assert OnboardingSettings.from_environment({"BMS_CREATE_STOPPED_BY": text}).stopping == found
-
-
-def test_an_alarm_of_approvals_is_switched_off() -> None:
-    settings = OnboardingSettings.from_environment({"BMS_APPROVAL_ALARM_HOURS": "off"})
-    assert settings.approval_alarm_hours is None
+@pytest.mark.parametrize(
+    ("variable", "text", "name", "value"),
+    [
+        *(("BMS_APPROVAL", text, "approval", text) for text in ("always", "never")),
+        ("BMS_APPROVAL", "0", "approval", 0),
+        ("BMS_CREATE_STOPPED_BY", "none", "stopping", set()),
+        ("BMS_CREATE_STOPPED_BY", "403,405", "stopping", {403, 405}),
+        ("BMS_APPROVAL_ALARM_HOURS", "off", "approval_alarm_hours", None),
+        ("BMS_SETTLE_S", "0.3", "settle_s", 0.3),
+        ("BMS_CREATE_ATTEMPTS", "3", "create_attempts", 3),
+        ("BMS_TIME_ZONE", "UTC", "time_zone", ZoneInfo("UTC")),  # of all flows
+    ],
+)
+def test_a_setting_is_read_from_its_variable(
+    variable: str, text: str, name: str, value: object
+) -> None:
+    assert getattr(OnboardingSettings.from_environment({variable: text}), name) == value
 
 
 @pytest.mark.parametrize(("people", "bodies"), [(100, 30), (14, 14)])
 def test_creation_bodies_are_deleted_after_30_days_or_earlier(people: int, bodies: int) -> None:
     assert OnboardingSettings(keep_people_days=people).body_days == bodies
-
-
-def test_variables_are_read_beside_those_of_all_flows() -> None:
-    settings = OnboardingSettings.from_environment(
-        {"BMS_SETTLE_S": "0.3", "BMS_CREATE_ATTEMPTS": "3", "BMS_TIME_ZONE": "UTC"}
-    )
-    assert (settings.settle_s, settings.create_attempts) == (0.3, 3)
-    assert settings.time_zone.key == "UTC"
 
 
 def test_an_inbox_has_its_format_and_its_address() -> None:

@@ -50,89 +50,56 @@ RECORD = {"record": RecordIds("g", 7, True)}
 AMBIGUOUS = {"attempt": 2, "reason": "r", "now": NOW, "clock": CLOCK}
 
 Case = tuple[Callable[..., Transition], Entry, dict[str, object], tuple[str, ...]]
-MOVES: dict[str, Case] = {
-    "the holder claims again": (t.claim, SENDING, {"owner": "me", **LIFE}, ()),
-    "another worker takes over a POST": (
-        t.claim,
-        EXPIRED,
-        {"owner": "you", **LIFE},
-        ("abandoned",),
+
+
+def case(move: Callable[..., Transition], row: Entry, *event: str, **given: object) -> Case:
+    """Return a transition of a row with its arguments, and what its event begins with."""
+    return move, row, given, event
+
+
+DECIDED = {"owner": "me", "candidates": ["x", "y"], "reason": "r"}
+ADOPTED = {"owner": "me", **RECORD, "evidence": ["x", "y"]}
+RETURNED = replace(UNKNOWN, returned_id="g", empty_lookups=19)
+HOUR_LATER = {**LOOKUP, "started_at": NOW + 60 * MINUTE, "clock": BootTime("b", 4600.0)}
+UNSENT = replace(ROW, first_intended_at=None)
+MOVES = {
+    "the holder claims again": case(t.claim, SENDING, owner="me", **LIFE),
+    "another worker takes over a POST": case(t.claim, EXPIRED, "abandoned", owner="you", **LIFE),
+    "another worker takes over a lookup": case(
+        t.claim, replace(UNKNOWN, leased_until=NOW), owner="you", **LIFE
     ),
-    "another worker takes over a lookup": (
-        t.claim,
-        replace(UNKNOWN, leased_until=NOW),
-        {"owner": "you", **LIFE},
-        (),
-    ),
-    "renew": (t.renew, EXPIRED, {"owner": "me", **LIFE}, ()),
-    "release": (t.release, ROW, {"owner": "me"}, ()),
-    "check": (t.record_check, ROW, {"owner": "me", "checked_at": NOW}, ()),
-    "intend again": (t.intend, replace(ROW, returned_id="x"), INTENT, ("intended",)),
-    "confirm": (t.confirm, SENDING, {"attempt": 2, **RECORD}, ("created", "g")),
-    "returned id while sending": (
-        t.record_returned_id,
-        SENDING,
-        {"attempt": 2, "remote_id": "g"},
-        (),
-    ),
-    "late response": (t.record_late_response, ROW, {"remote_id": "g"}, ("late_answer", "g")),
-    "reject": (t.reject, UNKNOWN, {"attempt": 2, "reason": "r"}, ("rejected", "r")),
-    "ambiguous": (t.mark_ambiguous, SENDING, {**AMBIGUOUS, "returned_id": "g"}, ("unknown", "r")),
-    "withdraw a later attempt": (
-        t.withdraw,
-        UNKNOWN,
-        {"attempt": 2, "reason": "r"},
-        ("withdrawn", "r"),
-    ),
+    "renew": case(t.renew, EXPIRED, owner="me", **LIFE),
+    "release": case(t.release, ROW, owner="me"),
+    "check": case(t.record_check, ROW, owner="me", checked_at=NOW),
+    "intend again": case(t.intend, replace(ROW, returned_id="x"), "intended", **INTENT),
+    "confirm": case(t.confirm, SENDING, "created", "g", attempt=2, **RECORD),
+    "returned id while sending": case(t.record_returned_id, SENDING, attempt=2, remote_id="g"),
+    "late response": case(t.record_late_response, ROW, "late_answer", "g", remote_id="g"),
+    "reject": case(t.reject, UNKNOWN, "rejected", "r", attempt=2, reason="r"),
+    "ambiguous": case(t.mark_ambiguous, SENDING, "unknown", "r", **AMBIGUOUS, returned_id="g"),
+    "withdraw a later attempt": case(t.withdraw, UNKNOWN, "withdrawn", "r", attempt=2, reason="r"),
     **{
-        f"adopt {row.state}": (
-            t.adopt,
-            row,
-            {"owner": "me", **RECORD, "evidence": ["x", "y"]},
-            ("adopted", "g"),
-        )
+        f"adopt {row.state}": case(t.adopt, row, "adopted", "g", **ADOPTED)
         for row in (ROW, UNKNOWN)
     },
     **{
-        f"review {row.state}": (
-            t.send_to_review,
-            row,
-            {"owner": "me", "candidates": ["x", "y"], "reason": "r"},
-            ("review", "r"),
-        )
+        f"review {row.state}": case(t.send_to_review, row, "review", "r", **DECIDED)
         for row in (ROW, UNKNOWN)
     },
-    "first empty lookup": (
-        t.record_empty_lookup,
-        replace(UNKNOWN, empty_lookups=0),
-        LOOKUP,
-        ("not_found",),
+    "first empty lookup": case(
+        t.record_empty_lookup, replace(UNKNOWN, empty_lookups=0), "not_found", **LOOKUP
     ),
-    "second empty lookup": (t.record_empty_lookup, UNKNOWN, LOOKUP, ("cleared",)),
-    "no attempts left": (
-        t.record_empty_lookup,
-        replace(UNKNOWN, max_attempts=2),
-        LOOKUP,
-        ("review", "attempts_used"),
+    "second empty lookup": case(t.record_empty_lookup, UNKNOWN, "cleared", **LOOKUP),
+    "no attempts left": case(
+        t.record_empty_lookup, replace(UNKNOWN, max_attempts=2), "review", "attempts_used", **LOOKUP
     ),
-    "id not readable": (
-        t.record_empty_lookup,
-        replace(UNKNOWN, returned_id="g", empty_lookups=19),
-        {**LOOKUP, "started_at": NOW + 60 * MINUTE, "clock": BootTime("b", 4600.0)},
-        ("review", "id_not_readable"),
+    "id not readable": case(
+        t.record_empty_lookup, RETURNED, "review", "id_not_readable", **HOUR_LATER
     ),
-    "lists lack other records": (
-        t.record_empty_lookup,
-        UNKNOWN,
-        {**LOOKUP, "doubt": "lists_incomplete"},
-        ("not_found",),
+    "lists lack other records": case(
+        t.record_empty_lookup, UNKNOWN, "not_found", **LOOKUP, doubt="lists_incomplete"
     ),
-    "no manager": (
-        t.reject_without_manager,
-        replace(ROW, first_intended_at=None),
-        {"owner": "me", "reason": "r"},
-        ("rejected", "r"),
-    ),
+    "no manager": case(t.reject_without_manager, UNSENT, "rejected", "r", owner="me", reason="r"),
 }
 
 

@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bms_flows.onboarding.ledger import decisions
+from bms_flows.onboarding.ledger.decisions import (
+    adopt_candidate,
+    give_up,
+    reopen,
+    retry_after_review,
+)
 from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition, NewRow, State, Transition
 from bms_flows.onboarding.resources.evidence import RecordIds
 
@@ -70,63 +75,57 @@ RETRIED = {
 Given = dict[str, object]
 
 
-@pytest.mark.parametrize(
-    ("move", "row", "given", "changed", "event"),
-    [
-        (
-            decisions.adopt_candidate,
-            ROW,
-            {"who": "ada", **RECORD},
-            {
-                "state": State.ADOPTED,
-                "remote_id": "g",
-                "remote_number": 7,
-                "is_standby": True,
-                "evidence": ("decided",),
-                "reason": None,
-                "candidates": (),
-                **FREE,
-            },
-            ("decided_candidate", "g", "ada"),
-        ),
-        (decisions.retry_after_review, ROW, REVIEWER, RETRIED, ("decided_create", "run", "ada")),
-        (
-            decisions.retry_after_review,
-            replace(ROW, max_attempts=4),
-            REVIEWER,
-            {**RETRIED, "max_attempts": 4},
-            ("decided_create", "run", "ada"),
-        ),
-        (
-            decisions.give_up,
-            ROW,
-            REVIEWER,
-            {"state": State.GIVEN_UP, "reason": "given_up", **FREE},
-            ("decided_give_up", "run", "ada"),
-        ),
-        *(
-            (decisions.reopen, replace(ROW, state=state), DROP, ENTERED, ("entered",))
-            for state in (State.REJECTED, State.GIVEN_UP)
-        ),
-        (
-            decisions.reopen,
-            replace(ROW, state=State.READY, first_intended_at=None, leased_until=NOW),
-            {**DROP, "snapshot_id": 8, "row": replace(NEW, reason="r", candidates=("x", "y"))},
-            {
-                **ENTERED,
-                "state": State.REVIEW,
-                "snapshot_id": 8,
-                "reason": "r",
-                "candidates": ("x", "y"),
-            },
-            ("entered", "r"),
-        ),
-    ],
-    ids=["adopt", "retry", "attempts left", "give up", "rejected", "given up", "unsent"],
-)
-def test_a_decision_changes_only_its_fields_and_names_its_event(
-    move: Callable[..., Transition], row: Entry, given: Given, changed: Given, event: tuple[str]
-) -> None:
+ADOPTION = {"who": "ada", **RECORD}
+ADOPTED = {
+    "state": State.ADOPTED,
+    "remote_id": "g",
+    "remote_number": 7,
+    "is_standby": True,
+    "evidence": ("decided",),
+    "reason": None,
+    "candidates": (),
+    **FREE,
+}
+UNSENT = replace(ROW, state=State.READY, first_intended_at=None, leased_until=NOW)
+ALIKE: Given = {"reason": "r", "candidates": ("x", "y")}
+AGAIN = {**DROP, "snapshot_id": 8, "row": replace(NEW, **ALIKE)}
+GIVEN_UP = {"state": State.GIVEN_UP, "reason": "given_up", **FREE}
+REVIEWED = {**ENTERED, "state": State.REVIEW, "snapshot_id": 8, **ALIKE}
+LEFT = replace(ROW, max_attempts=4)
+Case = tuple[Callable[..., Transition], Entry, Given, Given, tuple[str, ...]]
+
+
+def case(
+    move: Callable[..., Transition], row: Entry, given: Given, changed: Given, *event: str
+) -> Case:
+    """Return a decision on a row with its arguments, the fields that it changes, and its event."""
+    return move, row, given, changed, event
+
+
+CASES = {
+    "adopt": case(adopt_candidate, ROW, ADOPTION, ADOPTED, "decided_candidate", "g", "ada"),
+    "retry": case(retry_after_review, ROW, REVIEWER, RETRIED, "decided_create", "run", "ada"),
+    "attempts left": case(
+        retry_after_review,
+        LEFT,
+        REVIEWER,
+        {**RETRIED, "max_attempts": 4},
+        "decided_create",
+        "run",
+        "ada",
+    ),
+    "give up": case(give_up, ROW, REVIEWER, GIVEN_UP, "decided_give_up", "run", "ada"),
+    **{
+        state.value: case(reopen, replace(ROW, state=state), DROP, ENTERED, "entered")
+        for state in (State.REJECTED, State.GIVEN_UP)
+    },
+    "unsent": case(reopen, UNSENT, AGAIN, REVIEWED, "entered", "r"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_decision_changes_only_its_fields_and_names_its_event(name: str) -> None:
+    move, row, given, changed, event = CASES[name]
     assert move(row, **given) == Transition(replace(row, **changed), *event)
 
 
@@ -134,9 +133,9 @@ def test_a_decision_changes_only_its_fields_and_names_its_event(
 @pytest.mark.parametrize(
     ("move", "given"),
     [
-        (decisions.adopt_candidate, {"who": "ada", **RECORD}),
-        (decisions.retry_after_review, REVIEWER),
-        (decisions.give_up, REVIEWER),
+        (adopt_candidate, {"who": "ada", **RECORD}),
+        (retry_after_review, REVIEWER),
+        (give_up, REVIEWER),
     ],
 )
 def test_a_row_that_is_not_in_review_has_no_decision(
@@ -161,4 +160,4 @@ def test_a_row_that_is_not_in_review_has_no_decision(
 )
 def test_a_row_that_was_sent_or_is_leased_is_not_entered_again(given: Given) -> None:
     with pytest.raises(InvalidTransition):
-        decisions.reopen(replace(ROW, **{"state": State.READY, **given}), **DROP)
+        reopen(replace(ROW, **{"state": State.READY, **given}), **DROP)

@@ -67,157 +67,119 @@ def listed(*records: ServiceRecord, **given: Any) -> PlanningView:
     return PlanningView({}, {}, list(records), **given)
 
 
-@pytest.mark.parametrize(
-    ("view", "expected"),
-    [
-        (NOTHING, row(ROW)),
-        (PlanningView({}, {KEY: list(IDENTITY.rules_by_digest(ROW))}, []), row(ROW)),
-        (
-            PlanningView({}, {"another": IDENTITY.digests(ROW).other_digests[-1:]}, []),
-            row(ROW, action=Action.REVIEW, reason="same_name_and_number"),
-        ),
-        (
-            listed(known(1, "b"), known(1, "a")),
-            row(ROW, action=Action.MANUAL_CHANGE, reason="several_records", candidates=("a", "b")),
-        ),
-        (
-            listed(known(1)),
-            row(ROW, action=Action.MANUAL_CHANGE, known=known(1), reason="not_readable"),
-        ),
-        (
-            listed(DELETED, records=DETAILS),
-            row(ROW, action=Action.MANUAL_CHANGE, known=DELETED, reason="record_deleted"),
-        ),
-        (listed(known(1), records=DETAILS), row(ROW, action=Action.ALREADY_THERE, known=known(1))),
-        (entered(state=State.READY), row(ROW, action=Action.RESUME)),
-        (
-            entered(state=State.READY, digest="other", **SENT),
-            row(ROW, action=Action.RESUME, reason="in_flight_other_data"),
-        ),
-        (entered(state=State.REVIEW, **IN_REVIEW), row(ROW, action=Action.REVIEW, **IN_REVIEW)),
-        (entered(state=State.GIVEN_UP), row(ROW, action=Action.REVIEW, reason="given_up_before")),
-        (
-            replace(entered(**CREATED), shown=[known(1)]),
-            row(ROW, action=Action.ALREADY_THERE, known=known(1), reason="by_us"),
-        ),
-        (
-            replace(entered(**CREATED), read_back={1: ()}),
-            row(
-                ROW,
-                action=Action.MANUAL_CHANGE,
-                known=ServiceRecord(remote_id="g", key=KEY, deleted=True),
-                reason="record_deleted",
-            ),
-        ),
-        (
-            entered(**CREATED),
-            row(
-                ROW,
-                action=Action.MANUAL_CHANGE,
-                known=ServiceRecord(remote_id="g", key=KEY, deleted=True),
-                reason="created_not_found",
-            ),
-        ),
-        (listed(unknown_scopes=frozenset({1})), rejected(ROW, "unknown_scope", field="id_entity")),
-    ],
-    ids=[
-        "new",
-        "the row itself is in flight",
-        "another row of the person is in flight",
-        "several records",
-        "unreadable record",
-        "deleted record",
-        "equal record",
-        "unfinished",
-        "sent with other data",
-        "in review",
-        "given up in another drop",
-        "created by a row",
-        "created by a row and deleted",
-        "created by a row and never seen",
-        "unknown scope",
-    ],
-)
-def test_the_ledger_and_the_service_determine_the_whole_row(
-    view: PlanningView, expected: PlannedRow
-) -> None:
-    assert planned(view, ROW).rows == (expected,)
+def manual_change(data: dict[str, Any], reason: str, **given: Any) -> PlannedRow:
+    """The planned row of `data` whose record differs; the record is `known(1)`."""
+    return row(
+        data, **{"action": Action.MANUAL_CHANGE, "known": known(1), "reason": reason, **given}
+    )
 
 
-@pytest.mark.parametrize(
-    ("data", "view", "expected"),
-    [
-        (
-            CHEF,
-            listed(known(1), records=DETAILS),
-            row(
-                CHEF,
-                action=Action.MANUAL_CHANGE,
-                known=known(1),
-                reason="other_data",
-                differences=(Difference("job_title", "Chef", None),),
-            ),
-        ),
-        (
-            RENUMBERED,
-            listed(known(1)),
-            row(
-                RENUMBERED, action=Action.REVIEW, reason="same_person_other_key", candidates=("g",)
-            ),
-        ),
-        (
-            UNNAMED,
-            listed(unknown_scopes=frozenset({1})),
-            row(
-                UNNAMED,
-                action=Action.REJECTED,
-                body={},
-                faults=(
-                    Fault("missing_value", 2, field="last_name"),
-                    Fault("unknown_scope", 2, field="id_entity"),
-                ),
-            ),
-        ),
-        (
-            UNMANAGED,
-            NOTHING,
-            rejected(UNMANAGED, "manager_unknown", field="manager_payroll_number"),
-        ),
-        (
-            UNMANAGED,
-            replace(entered(**CREATED, digest=body_digest(UNMANAGED)), shown=[known(1)]),
-            row(UNMANAGED, action=Action.ALREADY_THERE, known=known(1), reason="by_us"),
-        ),
-        (
-            PAID,
-            replace(entered(**CREATED), shown=[known(1)], records=DETAILS),
-            row(
-                PAID,
-                action=Action.MANUAL_CHANGE,
-                known=known(1),
-                reason="changed_unseen",
-                details={"fields": "Salaire de base, Matricule du responsable"},
-            ),
-        ),
-        (
-            UNMANAGED,
-            entered(state=State.REVIEW, **IN_REVIEW),
-            row(UNMANAGED, action=Action.REVIEW, **IN_REVIEW),
-        ),
-    ],
-    ids=[
-        "other data",
-        "other number",
-        "invalid",
-        "unknown manager",
-        "unknown manager of a created row",
-        "other data than created in fields that the service never returns",
-        "unknown manager of a row in review",
-    ],
+def in_review(data: dict[str, Any], reason: str, **given: Any) -> PlannedRow:
+    return row(data, action=Action.REVIEW, reason=reason, **given)
+
+
+def resumed(data: dict[str, Any], reason: str | None = None) -> PlannedRow:
+    return row(data, action=Action.RESUME, reason=reason)
+
+
+def there(data: dict[str, Any], reason: str | None = None) -> PlannedRow:
+    return row(data, action=Action.ALREADY_THERE, known=known(1), reason=reason)
+
+
+ITSELF = PlanningView({}, {KEY: list(IDENTITY.rules_by_digest(ROW))}, [])
+ANOTHER = PlanningView({}, {"another": IDENTITY.digests(ROW).other_digests[-1:]}, [])
+GONE = ServiceRecord(remote_id="g", key=KEY, deleted=True)
+UNKNOWN_SCOPE = listed(unknown_scopes=frozenset({1}))
+OURS = replace(entered(**CREATED), shown=[known(1)])
+OURS_UNMANAGED = replace(entered(**CREATED, digest=body_digest(UNMANAGED)), shown=[known(1)])
+TO_REVIEW = entered(state=State.REVIEW, **IN_REVIEW)
+JOB = (Difference("job_title", "Chef", None),)
+UNSEEN = {"fields": "Salaire de base, Matricule du responsable"}
+TWO_FAULTS = (
+    Fault("missing_value", 2, field="last_name"),
+    Fault("unknown_scope", 2, field="id_entity"),
 )
-def test_the_data_determine_the_whole_row(
-    data: dict[str, Any], view: PlanningView, expected: PlannedRow
-) -> None:
+CASES: dict[str, tuple[dict[str, Any], PlanningView, PlannedRow]] = {
+    "new": (ROW, NOTHING, row(ROW)),
+    "the row itself is in flight": (ROW, ITSELF, row(ROW)),
+    "another row of the person is in flight": (
+        ROW,
+        ANOTHER,
+        in_review(ROW, "same_name_and_number"),
+    ),
+    "several records": (
+        ROW,
+        listed(known(1, "b"), known(1, "a")),
+        manual_change(ROW, "several_records", known=None, candidates=("a", "b")),
+    ),
+    "unreadable record": (ROW, listed(known(1)), manual_change(ROW, "not_readable")),
+    "deleted record": (
+        ROW,
+        listed(DELETED, records=DETAILS),
+        manual_change(ROW, "record_deleted", known=DELETED),
+    ),
+    "equal record": (ROW, listed(known(1), records=DETAILS), there(ROW)),
+    "unfinished": (ROW, entered(state=State.READY), resumed(ROW)),
+    "sent with other data": (
+        ROW,
+        entered(state=State.READY, digest="other", **SENT),
+        resumed(ROW, "in_flight_other_data"),
+    ),
+    "in review": (ROW, TO_REVIEW, in_review(ROW, **IN_REVIEW)),
+    "given up in another drop": (
+        ROW,
+        entered(state=State.GIVEN_UP),
+        in_review(ROW, "given_up_before"),
+    ),
+    "created by a row": (ROW, OURS, there(ROW, "by_us")),
+    "created by a row and deleted": (
+        ROW,
+        replace(entered(**CREATED), read_back={1: ()}),
+        manual_change(ROW, "record_deleted", known=GONE),
+    ),
+    "created by a row and never seen": (
+        ROW,
+        entered(**CREATED),
+        manual_change(ROW, "created_not_found", known=GONE),
+    ),
+    "unknown scope": (ROW, UNKNOWN_SCOPE, rejected(ROW, "unknown_scope", field="id_entity")),
+    "other data": (
+        CHEF,
+        listed(known(1), records=DETAILS),
+        manual_change(CHEF, "other_data", differences=JOB),
+    ),
+    "other number": (
+        RENUMBERED,
+        listed(known(1)),
+        in_review(RENUMBERED, "same_person_other_key", candidates=("g",)),
+    ),
+    "invalid": (
+        UNNAMED,
+        UNKNOWN_SCOPE,
+        row(UNNAMED, action=Action.REJECTED, body={}, faults=TWO_FAULTS),
+    ),
+    "unknown manager": (
+        UNMANAGED,
+        NOTHING,
+        rejected(UNMANAGED, "manager_unknown", field="manager_payroll_number"),
+    ),
+    "unknown manager of a created row": (UNMANAGED, OURS_UNMANAGED, there(UNMANAGED, "by_us")),
+    "other data than created in fields that the service never returns": (
+        PAID,
+        replace(OURS, records=DETAILS),
+        manual_change(PAID, "changed_unseen", details=UNSEEN),
+    ),
+    "unknown manager of a row in review": (
+        UNMANAGED,
+        TO_REVIEW,
+        in_review(UNMANAGED, **IN_REVIEW),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_data_ledger_and_service_determine_the_whole_row(name: str) -> None:
+    data, view, expected = CASES[name]
     assert planned(view, data).rows == (expected,)
 
 

@@ -62,12 +62,6 @@ def test_a_text_stays_as_it_is(header: str, cell: str) -> None:
     assert first(f"{header}\n{cell}\n") == cell
 
 
-@pytest.mark.parametrize("number", ["4217.0", "4217,00", " 4 217,00 ", "4\u00a0217", "12\u202f345"])
-def test_a_payroll_number_with_decimals_or_thousands_is_refused(number: str) -> None:
-    """It matches no other row, and a program has added what the number doesn't have."""
-    assert first(f"Matricule;Nom\n{number};Durand\n") == "not_text"
-
-
 @pytest.mark.parametrize("cell", ['="004217"', '"=""004217"""', ' ="004217" ', "'004217", "004217"])
 def test_a_text_written_as_a_formula_is_read_as_excel_shows_it(cell: str) -> None:
     number = "'004217" if cell.startswith("'") else "004217"
@@ -85,12 +79,6 @@ def test_any_other_formula_is_refused_with_its_cell_and_remedy(cell: str) -> Non
     assert places(found) == [("formula_as_text", 2, "Nom")]
     assert found.faults[0].details["cell"] == "A2"
     assert "without the = sign" in found.faults[0].hint("EN")
-
-
-@pytest.mark.parametrize("cell", ["1,23E+14", "1.23e+14", "2E-05", "-1,5E+100"])
-def test_what_excel_rounded_is_refused(cell: str) -> None:
-    assert first(f'Matricule\n"{cell}"\n') == "scientific_notation"
-    assert first(f'Salaire\n"{cell}"\n') == "scientific_notation"
 
 
 @pytest.mark.parametrize(
@@ -141,6 +129,11 @@ def test_other_cells_of_the_column_distinguish_decimals_from_thousands() -> None
 )  # fmt: skip
 def test_integers(cell: str, expected: object) -> None:
     assert first(f'Entité\n"{cell}"\n') == expected
+
+
+@pytest.mark.parametrize(("cell", "expected"), [("100 %", 100), ("80%", 80), ("80", 80)])
+def test_percentages(cell: str, expected: int) -> None:
+    assert first(f"Taux d'activité\n{cell}\n") == expected
 
 
 @pytest.mark.parametrize(
@@ -330,6 +323,13 @@ def test_invisible_characters_are_refused(cell: str) -> None:
     assert found.faults
 
 
+REPLACED = (
+    *("Ren?e", "H?l?ne", "Fran?ois-Xavier", "Wa??sa", "?ukasz", "?ód?", "Nguyen Ph??ng"),
+    *("\ufffd", "Ã©", "ï¿½"),
+)
+ROUNDED = ("1,23E+14", "1.23e+14", "2E-05", "-1,5E+100")
+
+
 @pytest.mark.parametrize(
     ("cell", "code"),
     [
@@ -348,6 +348,8 @@ def test_invisible_characters_are_refused(cell: str) -> None:
         ("Soci\\u00e9t\\u00e9", "mojibake"),
         ("idem", "ditto"),
         ("//", "ditto"),
+        *((text, "excel_error") for text in ("#N/A", "#VALEUR!", "#REF!", "#########", "#nom?")),
+        *((text, "mojibake") for text in REPLACED),
         *((text, text) for text in ("Idem", "Null", "AT&T", "R&D; conseil", "#1 Conseil")),
         ("https://acme.example/?a=1&b=2", "https://acme.example/?a=1&b=2"),
         ("Geo\ufb00roy\u2011Petit\u3000SA", "Geoffroy-Petit SA"),
@@ -357,27 +359,24 @@ def test_what_another_program_exports_for_a_value_is_refused(cell: str, code: st
     assert first(f'Ville\n"{cell}"\n') == code
 
 
-@pytest.mark.parametrize(
-    ("header", "cell"), [("Code postal", "75001.0"), ("Mobile personnel", "32470123456.0")]
-)
-def test_a_number_with_decimals_is_no_code_or_phone_number(header: str, cell: str) -> None:
-    assert first(f"{header}\n{cell}\n") == "not_text"
-
-
-@pytest.mark.parametrize("cell", ["#N/A", "#VALEUR!", "#REF!", "#########", "#nom?"])
-def test_errors_that_excel_shows_are_refused(cell: str) -> None:
-    assert first(f"Nom\n{cell}\n") == "excel_error"
+@pytest.mark.parametrize("cell", ROUNDED)
+@pytest.mark.parametrize("header", ["Matricule", "Salaire"])
+def test_what_excel_rounded_is_refused(header: str, cell: str) -> None:
+    assert first(f'{header}\n"{cell}"\n') == "scientific_notation"
 
 
 @pytest.mark.parametrize(
-    "cell",
+    ("header", "cell"),
     [
-        *("Ren?e", "H?l?ne", "Fran?ois-Xavier", "Wa??sa", "?ukasz", "?ód?", "Nguyen Ph??ng"),
-        *("\ufffd", "Ã©", "ï¿½"),
+        *(("Matricule", cell) for cell in ("4217.0", "4217,00", " 4 217,00 ", "4\u00a0217")),
+        ("Matricule", "12\u202f345"),
+        ("Code postal", "75001.0"),
+        ("Mobile personnel", "32470123456.0"),
     ],
 )
-def test_replacement_characters_are_refused(cell: str) -> None:
-    assert first(f"Nom\n{cell}\n") == "mojibake"
+def test_a_number_with_decimals_or_thousands_is_no_text(header: str, cell: str) -> None:
+    """It matches no other row, and a program has added what the number doesn't have."""
+    assert first(f"{header};Nom\n{cell};Durand\n") == "not_text"
 
 
 @pytest.mark.parametrize(
@@ -452,17 +451,8 @@ def test_bytes_of_no_encoding_are_refused() -> None:
 def test_a_fault_states_the_remedy_without_the_value() -> None:
     found = sheet("Nom;Entité;N° de sécu\nDupont;secret-7;1,85E+14\n")
     for fault in found.faults:
-        assert fault.reason("FR")
-        assert fault.reason("EN")
-        assert fault.hint("FR")
-        assert fault.hint("EN")
-        told = (
-            repr(fault)
-            + fault.reason("FR")
-            + fault.reason("EN")
-            + fault.hint("FR")
-            + fault.hint("EN")
-        )
-        assert "secret-7" not in told
+        told = [text(language) for text in (fault.reason, fault.hint) for language in ("FR", "EN")]
+        assert all(told)
+        assert "secret-7" not in f"{fault!r} {told}"
     assert "Dupont" not in repr(found)
     assert "Dupont" not in repr(found.rows)

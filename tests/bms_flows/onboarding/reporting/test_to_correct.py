@@ -1,6 +1,7 @@
 """rejected.xlsx opens ready to work: reason and cell first, faulty cells coloured and commented."""
 
 import io
+from itertools import chain
 from typing import Any
 
 import openpyxl
@@ -61,47 +62,28 @@ def test_an_english_reader_finds_the_english_reason_first(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_faulty_cells_are_coloured_and_commented(name: str) -> None:
     sheet: Any = openpyxl.load_workbook(io.BytesIO(rejected(name))).active
-    marked = {
-        cell.coordinate: cell.comment.text
-        for row in sheet.iter_rows(min_row=2)
-        for cell in row
-        if cell.comment is not None
-    }
-    coloured = {
-        cell.coordinate
-        for row in sheet.iter_rows(min_row=2)
-        for cell in row
-        if cell.fill.fill_type == "solid"
-    }
-    assert coloured == marked.keys()
-    named = {
-        part
-        for row in sheet.iter_rows(min_row=2, min_col=2, max_col=2)
-        for part in str(row[0].value).split(" | ")
-    }
-    assert marked.keys() == named, "an empty cell that must be filled is marked too"
-    [text] = [each for at, each in marked.items() if at == str(sheet["B2"].value).split(" | ")[1]]
-    assert text == "Ce n'est pas une date.\nÉcrire 2026-12-31 ou 31/12/2026."
+    cells = [cell for row in sheet.iter_rows(min_row=2) for cell in row]
+    marked = {cell.coordinate: cell.comment.text for cell in cells if cell.comment}
+    assert {cell.coordinate for cell in cells if cell.fill.fill_type == "solid"} == marked.keys()
+    named = [str(row[1].value).split(" | ") for row in sheet.iter_rows(min_row=2)]
+    assert marked.keys() == {*chain(*named)}, "an empty cell that must be filled is marked too"
+    assert marked[named[0][1]] == "Ce n'est pas une date.\nÉcrire 2026-12-31 ou 31/12/2026."
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_header_and_the_reasons_stay_in_view_and_columns_have_their_width(name: str) -> None:
     sheet: Any = openpyxl.load_workbook(io.BytesIO(rejected(name))).active
     assert sheet.freeze_panes == "C2"
-    widths = {
-        str(sheet.cell(1, column.min).value): column.width
-        for column in sheet.column_dimensions.values()
+    columns = {
+        str(sheet.cell(1, each.min).value): each for each in sheet.column_dimensions.values()
     }
+    widths = {name: column.width for name, column in columns.items()}
     assert widths["_reason_fr"] >= 40
     assert 8 <= widths["_cell"] <= 20
     assert widths["Nom"] == (33 if name == "a.xlsx" else pytest.approx(12, abs=4))
     assert widths["Date d'entrée"] >= len("Date d'entrée")
     assert sheet["A2"].alignment.wrap_text
-    hidden = {
-        str(sheet.cell(1, column.min).value)
-        for column in sheet.column_dimensions.values()
-        if column.hidden
-    }
+    hidden = {name for name, column in columns.items() if column.hidden}
     assert hidden == {"_field", "_reason_en"}
 
 
