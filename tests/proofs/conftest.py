@@ -15,16 +15,12 @@ from bms_sandbox.serve import Sandbox, running
 from bms_warehouse import database
 from proofs import flows
 from proofs.kill_invoices import Killing
+from tests.bms_flows.onboarding.conftest import csv
 from tests.bms_flows.onboarding.onboarding import QUICK, Run
 from tests.support.warehouse_server import WarehouseServer, warehouse_server
 
-PEOPLE = {
-    "900001": "1;900001;Lefèvre;Aurélie;2026-05-15;",
-    "900002": "1;900002;Martin;Paul;2026-05-15;900001",
-}
-KEYS = Counter(PEOPLE.keys())
-HEAD = "id_entity;payroll_number;last_name;first_name;start_date;manager_payroll_number"
-FILE = "\n".join([HEAD, *PEOPLE.values(), ""]).encode()
+KEYS = Counter(["900001", "900002"])
+FILE = csv("900001;Lefèvre;Aurélie;2026-05-15;", "900002;Martin;Paul;2026-05-15;900001")
 
 
 @pytest.fixture(scope="module")

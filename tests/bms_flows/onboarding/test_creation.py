@@ -377,21 +377,14 @@ async def test_a_reviewer_decides_once_and_is_recorded(
     }[choice]
 
 
-async def test_a_decision_for_a_record_that_is_not_there_is_refused(
-    sandbox: Sandbox, opened: Open
-) -> None:
-    async with opened(**REVIEWED) as (creation, sheet):
-        _, [row, _] = await in_review(creation, sheet, sandbox)
-        for wrong in ("no guid", "00000000-0000-4000-8000-000000000000"):
-            with pytest.raises(InvalidDecision):
-                await decide(creation, [row], ReviewDecision(wrong, "ada", "manual__1"))
-
-
 async def test_a_mistyped_id_does_not_bind_a_row_to_another_person(
     sandbox: Sandbox, opened: Open
 ) -> None:
     async with opened(**REVIEWED) as (creation, sheet):
         _, [row, _] = await in_review(creation, sheet, sandbox)
+        for absent in ("no guid", "00000000-0000-4000-8000-000000000000"):
+            with pytest.raises(InvalidDecision):
+                await decide(creation, [row], ReviewDecision(absent, "ada", "manual__1"))
         other = sandbox.insert("employees", id_entity=1, payroll_number="1", last_name="Autre")
         with pytest.raises(InvalidDecision, match="payroll_number") as refused:
             await decide(

@@ -1,6 +1,6 @@
 """Whole results of the decisions on a ledger row: every field of the row, and the history event."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -72,7 +72,7 @@ RETRIED = {
     "dismissed": ("c", "a", "b"),
 }
 
-Given = dict[str, object]
+Given = Mapping[str, object]
 
 
 ADOPTION = {"who": "ada", **RECORD}

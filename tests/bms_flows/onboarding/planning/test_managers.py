@@ -34,13 +34,6 @@ def ended(plan: Plan) -> list[str]:
     return [row.faults[0].code if row.faults else row.action.value for row in plan.rows]
 
 
-def test_a_manager_in_review_that_reports_to_the_row_in_the_ledger_rejects_the_row() -> None:
-    # The file is valid; the row in review keeps the manager of its earlier file.
-    view = ledger(stored(1, 2, State.REVIEW, reason="same_person_other_key"), stored(2))
-    plan = planned(view, values(1), below(2, 1))
-    assert ended(plan) == ["review", "manager_cycle_unfinished"]
-
-
 def test_a_cycle_with_an_unchanged_unfinished_row_is_rejected_as_in_a_new_file() -> None:
     view = ledger(stored(1, 2), stored(2))
     plan = planned(view, below(1, 2), below(2, 1))

@@ -126,6 +126,10 @@ NO_NUMBERS = ("à venir", "TBD", "-", "?", "0", "ADUPONT")
         ("payroll_number", "12\n13", "line_break"),
         ("last_name", "Durand\nPetit", "line_break"),
         ("address", "12\n13", None),
+        # No operation corrects the address of an existing employee.
+        ("business_email", "aurelie.lefevre@entreprise", "bad_email"),
+        ("personal_email", "paul at domicile.example", "bad_email"),
+        ("personal_email", "zoe@domicile.example", None),
         ("activity_rate", 1, "out_of_range"),  # a full-time equivalent, no percentage
         *(("activity_rate", each, None) for each in (2, 100)),
         ("salary_base", Decimal(-1), "out_of_range"),
