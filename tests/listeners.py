@@ -135,6 +135,17 @@ class Statsd:
     lines: list[str] = field(default_factory=list)
     bridge: StatsdBridge = field(default_factory=StatsdBridge)
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """Airflow's settings that send metrics here."""
+        given = {
+            "ON": "True",
+            "HOST": "127.0.0.1",
+            "PORT": f"{self.port}",
+            "INFLUXDB_ENABLED": "True",
+        }
+        return {f"AIRFLOW__METRICS__STATSD_{name}": value for name, value in given.items()}
+
 
 @contextmanager
 def statsd() -> Iterator[Statsd]:

@@ -73,6 +73,13 @@ class MailServer:
                     writer.write(b"250 ok\r\n")
 
 
+def body_of(mail: EmailMessage, kind: str = "html") -> str:
+    """Return the body of a mail."""
+    body = mail.get_body((kind,))
+    assert body is not None
+    return str(body.get_content())
+
+
 @contextmanager
 def mail_server(
     encryption: Encryption = "none", context: ssl.SSLContext | None = None

@@ -115,3 +115,20 @@ def test_the_search_finds_the_runbook_first(site: Path, symptom: str) -> None:
         page.locator(".md-search__input").fill(symptom)
         first = page.locator(".md-search-result__link").first
         expect(first).to_have_attribute("href", re.compile(r"/runbook\.html[?#]"), timeout=30_000)
+
+
+@pytest.mark.prove
+@pytest.mark.services
+def test_no_page_is_wider_than_a_phone(site: Path) -> None:
+    with services.browser() as browser:
+        page = browser.new_page(viewport={"width": 390, "height": 800})
+        for name in (
+            "index",
+            "guarantees",
+            "proof",
+            "assumptions",
+            "reference/tables",
+            "fr/depot-rh",
+        ):
+            page.goto((site / f"{name}.html").as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390, name

@@ -24,10 +24,8 @@ from tests.listeners import Statsd, statsd
 def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[Statsd]:
     """A StatsD listener, configured as Airflow configures metrics for a task."""
     with statsd() as found, monkeypatch.context() as metrics:
-        metrics.setenv("AIRFLOW__METRICS__STATSD_ON", "True")
-        metrics.setenv("AIRFLOW__METRICS__STATSD_HOST", "127.0.0.1")
-        metrics.setenv("AIRFLOW__METRICS__STATSD_PORT", str(found.port))
-        metrics.setenv("AIRFLOW__METRICS__STATSD_INFLUXDB_ENABLED", "True")
+        for name, value in found.variables.items():
+            metrics.setenv(name, value)
         stats.initialize(factory=get_stats_factory(), export_legacy_names=False)
         yield found
         vars(backend._get_backend())["statsd"].close()

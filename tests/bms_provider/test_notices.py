@@ -12,7 +12,7 @@ from bms_flows.runtime.settings import FlowSettings
 from bms_provider import flow_context, notices
 from tests.certificates import server_context
 from tests.listeners import webhook
-from tests.mail_server import Encryption, MailServer, mail_server
+from tests.mail_server import Encryption, MailServer, body_of, mail_server
 
 NOTICE = Notice("Alarm: contact_sync (late)", ("Nothing since noon.", "Try first: look <here>."))
 TO = FlowSettings(notice_to="ops@example.com, hr@example.com")
@@ -38,9 +38,7 @@ def test_every_channel_that_has_a_connection_gets_the_notice(connect: Callable[.
     (mail,) = server.taken
     assert (mail["Subject"], mail["From"]) == (NOTICE.title, "airflow@example.com")
     assert mail["To"] == "ops@example.com, hr@example.com"
-    body = mail.get_body(("html",))
-    assert body is not None
-    assert body.get_content().splitlines() == [
+    assert body_of(mail).splitlines() == [
         "<p>Nothing since noon.</p>",
         "<p>Try first: look &lt;here&gt;.</p>",
     ]
@@ -53,10 +51,8 @@ def test_addresses_in_a_mail_are_links(connect: Callable[..., None]) -> None:
         page = "https://airflow.example.com/bms/drops/1?a=1&b=<i>"
         notices.send_to("hr@example.com", Notice("Plan", (f"Plan: {page}",)))
     (mail,) = server.taken
-    body = mail.get_body(("html",))
-    assert body is not None
     shown = "https://airflow.example.com/bms/drops/1?a=1&amp;b=&lt;i&gt;"
-    assert body.get_content().strip() == f'<p>Plan: <a href="{shown}">{shown}</a></p>'
+    assert body_of(mail).strip() == f'<p>Plan: <a href="{shown}">{shown}</a></p>'
 
 
 def test_requests_go_to_the_approvers_of_the_inbox_or_to_those_of_alarms(

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -56,6 +57,11 @@ class Airflow:
         found = self.call("GET", f"/dags/{dag}/dagRuns?limit=100")["dag_runs"]
         return {run["dag_run_id"]: run["state"] for run in found}
 
+    def end_of(self, dag: str, run: str) -> str:
+        """Wait until a run has ended; return its state."""
+        until(lambda: self.runs(dag).get(run) in DONE, lambda: self.why(dag, run))
+        return self.runs(dag)[run]
+
     def result(self, dag: str, run: str, task: str) -> Any:
         path = f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}/xcomEntries/return_value"
         return self.call("GET", path)["value"]
@@ -97,6 +103,13 @@ def kill_scheduler() -> None:
     for process in scheduler:
         process.kill()
     psutil.wait_procs(scheduler)
+
+
+def inbox_of(stack: Running, name: str = "employees") -> Path:
+    """Return an inbox of the stack, which exists then."""
+    folder = Path(stack.data_root.removeprefix("file://")) / "inbox" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.airflow_api import Airflow, until
 from tests.e2e.conftest import save_picture
-from tests.mail_server import MailServer
+from tests.mail_server import MailServer, body_of
 
 DAG = "employee_onboarding"
 MAIL = """<!doctype html><html lang="fr"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">
@@ -67,17 +67,11 @@ def approve(page: Page, airflow: Airflow, run: str, server: MailServer) -> Seen:
         page.get_by_role("button", name="Approuver", exact=True).click()
     assert answered.value.ok, answered.value.text()
     page.set_viewport_size({"width": 1280, "height": 800})
-    return Seen(mail["Subject"], _body(mail), question, plan)
-
-
-def _body(mail: EmailMessage) -> str:
-    body = mail.get_body(("html",))
-    assert body is not None
-    return str(body.get_content())
+    return Seen(mail["Subject"], body_of(mail), question, plan)
 
 
 def _view(mail: EmailMessage) -> str:
     heads = {"subject": mail["Subject"], "sender": mail["From"], "to": mail["To"]}
     return MAIL.format(
-        body=_body(mail), **{name: html.escape(text) for name, text in heads.items()}
+        body=body_of(mail), **{name: html.escape(text) for name, text in heads.items()}
     )

@@ -15,7 +15,6 @@ from stack.processes import find_tagged
 from tests import services
 from tests.support.patience import LONG_S
 
-FOREIGN = ("AIRFLOW", "BMS_")
 AFTERWARDS = {"airflow", "data", "durations.json", "logs", "migrated.json", "postgres", "secrets"}
 """What a stopped stack leaves in its folder: neither `stack.json` nor a socket."""
 
@@ -24,13 +23,18 @@ SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
 expect.set_options(timeout=PATIENCE)
 
 
+def own_environment() -> dict[str, str]:
+    """Return this process's environment without the variables of Airflow and of the flows."""
+    foreign = ("AIRFLOW", "BMS_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+
+
 @pytest.fixture(scope="package")  # it would take the processors from all later tests
 def stack() -> Iterator[Running]:
     """The stack of `make up` in a separate folder, with all DAGs paused."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     with tempfile.TemporaryDirectory() as folder:
         given = {
-            **own,
+            **own_environment(),
             "BMS_LOCAL_DIR": folder,
             # More than two rows of a resource and day need approval, whatever test drops them; an
             # answer is not waited for long.

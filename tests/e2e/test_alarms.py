@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, unpaused, until
+from tests.e2e.airflow_api import Airflow, unpaused, until
 from tests.listeners import Webhook, webhook
 from tests.support.patience import LONG_S
 
@@ -50,9 +50,7 @@ def run(airflow: Airflow, dag: str, name: str = "") -> str:
     if name:
         cleared = {"dag_run_id": name, "dry_run": False, "only_failed": True}
         airflow.call("POST", f"/dags/{dag}/clearTaskInstances", cleared | {"reset_dag_runs": True})
-    name = name or airflow.trigger(dag)
-    until(lambda: airflow.runs(dag)[name] in DONE, lambda: airflow.runs(dag))
-    return airflow.runs(dag)[name]
+    return airflow.end_of(dag, name or airflow.trigger(dag))
 
 
 def test_a_failed_task_sends_one_alarm_and_one_recovery(

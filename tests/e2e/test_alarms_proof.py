@@ -1,7 +1,6 @@
 """Alarms and recoveries of every failure of a flow, with a real stack and a real webhook."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -17,8 +16,8 @@ import psycopg
 import pytest
 
 from stack.launcher import Running, running
-from tests.e2e.airflow_api import DONE, Airflow, kill_scheduler, scheduler_again, until
-from tests.e2e.conftest import FOREIGN
+from tests.e2e.airflow_api import Airflow, kill_scheduler, scheduler_again, until
+from tests.e2e.conftest import own_environment
 from tests.listeners import Statsd, Webhook, statsd, webhook
 from tests.support.patience import LONG_S
 
@@ -73,16 +72,12 @@ class Stand:
             done = connection.execute(statement)
             return done.fetchall() if done.description else []
 
-    def ended(self, dag: str, run: str) -> str:
-        until(lambda: self.airflow.runs(dag)[run] in DONE, lambda: self.airflow.runs(dag))
-        return self.airflow.runs(dag)[run]
-
     def sync(self) -> str:
-        return self.ended(DAG, self.airflow.trigger(DAG))
+        return self.airflow.end_of(DAG, self.airflow.trigger(DAG))
 
     def look(self) -> None:
         """Run the watchdog."""
-        assert self.ended(WATCHDOG, self.airflow.trigger(WATCHDOG)) == "success"
+        assert self.airflow.end_of(WATCHDOG, self.airflow.trigger(WATCHDOG)) == "success"
 
     def due_in(self) -> float:
         """Return the seconds until the contacts are late; below 0 when they are."""
@@ -105,20 +100,16 @@ class Stand:
 
 @pytest.fixture(scope="module")
 def stand() -> Iterator[Stand]:
-    own = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     with tempfile.TemporaryDirectory() as folder, webhook() as messages, statsd() as metrics:
         dags = Path(folder) / "dags"
         shutil.copytree(Path(__file__).parents[2] / "dags", dags)
         (dags / f"{STUCK}.py").write_text(STUCK_FILE)
         given = {
-            **own,
+            **own_environment(),
             "BMS_LOCAL_DIR": f"{folder}/local",
             "BMS_FRESH_HOURS": json.dumps({"contact_sync": PROMISED / 3600}),
             "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
-            "AIRFLOW__METRICS__STATSD_ON": "True",
-            "AIRFLOW__METRICS__STATSD_HOST": "127.0.0.1",
-            "AIRFLOW__METRICS__STATSD_PORT": str(metrics.port),
-            "AIRFLOW__METRICS__STATSD_INFLUXDB_ENABLED": "True",
+            **metrics.variables,
             "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(
                 {"type": "file", "log_file_path": f"{folder}/lineage.jsonl", "append": True}
             ),
@@ -211,7 +202,7 @@ def test_a_run_that_fails(stand: Stand, figure: Figure) -> None:
     trouble = Trouble(stand, "A run fails", "the task's callback", stand.look)
     stand.sandbox("PATCH", "/dialect", {"granted_scopes": ["read:invoice_client"]})
     run = stand.airflow.trigger(DAG)
-    assert stand.ended(DAG, run) == "failed"
+    assert stand.airflow.end_of(DAG, run) == "failed"
     trouble.began = time.time()
     text = trouble.rings("failed")
     assert "Task check_access failed after attempt 1: MissingScope." in text
@@ -236,7 +227,7 @@ def test_a_retried_attempt_sends_no_alarm(stand: Stand) -> None:
     until(lambda: state() == "up_for_retry", state)
     stand.look()
     stand.sandbox("PUT", "/faults", [])
-    assert stand.ended(DAG, run) == "success"
+    assert stand.airflow.end_of(DAG, run) == "success"
     stand.look()
     assert "(failed)" not in "".join(stand.messages.titles[before:])
 
@@ -261,7 +252,7 @@ def test_a_run_that_is_skipped(stand: Stand, figure: Figure) -> None:
     task = f"/dags/{DAG}/dagRuns/{run}/taskInstances/sync"
     stand.airflow.call("PATCH", task, {"new_state": "skipped"})
     stand.airflow.pause(DAG, paused=False)
-    assert stand.ended(DAG, run) == "success"
+    assert stand.airflow.end_of(DAG, run) == "success"
     trouble.began = time.time() + stand.due_in()
     trouble.rings("late")
     assert stand.sync() == "success"
@@ -276,7 +267,7 @@ def test_a_dag_that_is_paused(stand: Stand, figure: Figure) -> None:
     trouble.began = time.time() + stand.due_in()
     trouble.rings("late")
     stand.airflow.pause(DAG, paused=False)
-    assert stand.ended(DAG, run) == "success"
+    assert stand.airflow.end_of(DAG, run) == "success"
     figure(trouble.is_over())
 
 
@@ -332,6 +323,6 @@ def test_a_scheduler_that_stopped(stand: Stand, figure: Figure, tmp_path: Path) 
     trouble.rings("late")
     assert codes[-1] == 1
     with scheduler_again(stand.stack):
-        assert stand.ended(DAG, run) == "success"
+        assert stand.airflow.end_of(DAG, run) == "success"
         figure(trouble.is_over())
         assert codes[-1] == 0

@@ -4,14 +4,13 @@ If BMS_PICTURES names a folder, the test saves the documentation's screenshots t
 """
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
 
 from stack.launcher import Running
 from tests.e2e import approver
-from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.e2e.airflow_api import Airflow, inbox_of
 from tests.mail_server import mail_server
 
 pytestmark = pytest.mark.prove
@@ -29,9 +28,7 @@ DROP = (
 @pytest.fixture(scope="module")
 def seen(stack: Running, signed_in: Page) -> approver.Seen:
     """What the approver of a drop read before approving it."""
-    inbox = Path(stack.data_root.removeprefix("file://")) / "inbox" / "employees"
-    inbox.mkdir(parents=True, exist_ok=True)
-    (inbox / "approval.csv").write_bytes(DROP.encode("cp1252"))
+    (inbox_of(stack) / "approval.csv").write_bytes(DROP.encode("cp1252"))
     airflow = Airflow(stack)
     with mail_server() as server:
         approver.connect_mail(airflow, server)
@@ -39,11 +36,7 @@ def seen(stack: Running, signed_in: Page) -> approver.Seen:
         airflow.pause(approver.DAG, paused=False)
         try:
             found = approver.approve(signed_in, airflow, run, server)
-            until(
-                lambda: airflow.runs(approver.DAG)[run] in DONE,
-                lambda: airflow.why(approver.DAG, run),
-            )
-            assert airflow.runs(approver.DAG)[run] == "success", airflow.why(approver.DAG, run)
+            assert airflow.end_of(approver.DAG, run) == "success", airflow.why(approver.DAG, run)
             assert airflow.result(approver.DAG, run, "conclude")["created"] == 3
         finally:
             airflow.pause(approver.DAG, paused=True)

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, unpaused, until
+from tests.e2e.airflow_api import Airflow, unpaused
 
 pytestmark = pytest.mark.prove
 
@@ -31,9 +31,8 @@ def ran(airflow: Airflow, dag: str, **conf: Any) -> str:
     """Trigger a run of `dag`, wait until it ends, return its id."""
     airflow.unpause(dag)
     run = airflow.trigger(dag, None, **conf)
-    until(lambda: airflow.runs(dag)[run] in DONE, lambda: airflow.runs(dag))
+    assert airflow.end_of(dag, run) == "success", airflow.why(dag, run)
     airflow.pause(dag, paused=True)
-    assert airflow.runs(dag)[run] == "success", airflow.why(dag, run)
     return run
 
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import date, timedelta
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -18,7 +17,7 @@ from bms_flows.invoices.units import Unit
 from bms_flows.runtime.windows import Window
 from bms_warehouse import database
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, unpaused, until
+from tests.e2e.airflow_api import DONE, Airflow, inbox_of, unpaused, until
 
 DAG, DROPS = "invoice_extraction", "employee_onboarding"
 DAGS = (DAG, DROPS, "inbox_dispatch")
@@ -86,8 +85,6 @@ class Backfill:
 def backfill(stack: Running, airflow: Airflow) -> Backfill:
     """The ended backfill; three of its days were busy at first, and a file was dropped meanwhile."""
     played = Backfill(stack, airflow)
-    inbox = Path(stack.data_root.removeprefix("file://")) / "inbox" / "employees"
-    inbox.mkdir(parents=True, exist_ok=True)
     warehouse = database.connect(stack.warehouse)
     with ExitStack() as busy:
         held = lease_days(warehouse, Unit(ENTITY, (BUSY,)), step_run_id=0, task="another load")
@@ -96,7 +93,7 @@ def backfill(stack: Running, airflow: Airflow) -> Backfill:
         assert played.create(DAG).is_success
         until(played.some_wait, lambda: Counter(t["state"] for t in played.tasks()), LIMIT)
     warehouse.dispose()
-    (inbox / "during.csv").write_bytes(FILE.encode("cp1252"))
+    (inbox_of(stack) / "during.csv").write_bytes(FILE.encode("cp1252"))
     dropped = time.monotonic()
 
     def drop_ended() -> bool:

@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.e2e.airflow_api import Airflow, inbox_of
 
 # The first test waits for the whole start.
 pytestmark = pytest.mark.services
@@ -29,9 +29,7 @@ DROP = (
 @pytest.fixture(scope="module")
 def runs(stack: Running) -> dict[str, str]:
     """Concurrent runs, by DAG: one of invoices, one of a drop with a rejected row."""
-    inbox = Path(stack.data_root.removeprefix("file://")) / "inbox" / "employees"
-    inbox.mkdir(parents=True, exist_ok=True)
-    (inbox / "board.csv").write_bytes(DROP.encode("cp1252"))
+    (inbox_of(stack) / "board.csv").write_bytes(DROP.encode("cp1252"))
     airflow = Airflow(stack)
     days = {"start_date": "2026-02-02", "end_date": "2026-02-06"}
     started = {
@@ -40,15 +38,9 @@ def runs(stack: Running) -> dict[str, str]:
     }
     for dag in FLOWS:
         airflow.pause(dag, paused=False)
-
-    def ended() -> bool:
-        return all(airflow.runs(dag)[run] in DONE for dag, run in started.items())
-
-    until(ended, lambda: {dag: airflow.runs(dag) for dag in FLOWS})
-    for dag in FLOWS:
-        airflow.pause(dag, paused=True)
     for dag, run in started.items():
-        assert airflow.runs(dag)[run] == "success", airflow.why(dag, run)
+        assert airflow.end_of(dag, run) == "success", airflow.why(dag, run)
+        airflow.pause(dag, paused=True)
     airflow.close()
     return started
 

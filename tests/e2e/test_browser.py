@@ -32,12 +32,6 @@ def test_a_wrong_password_is_refused(browser: Browser, stack: Running) -> None:
     context.close()
 
 
-def test_the_connections_page_lists_the_connection(page: Page) -> None:
-    row = connection_row(page)
-    expect(row).to_contain_text("bms_default")
-    expect(row).to_contain_text("http://127.0.0.1:")
-
-
 def test_the_form_of_a_new_connection_shows_every_field_with_its_label(
     page: Page, picture: Callable[[str], None]
 ) -> None:

@@ -1,7 +1,6 @@
 """Absence of canary values in metrics, lineage, asset events and temporary files."""
 
 import json
-import os
 import stat
 import tempfile
 import threading
@@ -14,9 +13,9 @@ import psycopg
 import pytest
 
 from stack.launcher import Running, running
-from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.e2e.airflow_api import Airflow, inbox_of, until
 from tests.e2e.canaries import PHONE, PLANTED, drop, sandbox_of, secrets_of, seen
-from tests.e2e.conftest import FOREIGN
+from tests.e2e.conftest import own_environment
 from tests.listeners import Statsd, statsd
 
 pytestmark = pytest.mark.prove
@@ -65,21 +64,17 @@ class Played:
 
 @pytest.fixture(scope="module")
 def played() -> Iterator[Played]:
-    own = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     with tempfile.TemporaryDirectory() as folder, statsd() as metrics:
         temporary, lineage = Path(folder, "temporary"), Path(folder, "lineage.jsonl")
         temporary.mkdir()
         given = {
-            **own,
+            **own_environment(),
             "TMPDIR": str(temporary),
             "BMS_LOCAL_DIR": f"{folder}/local",
             "BMS_APPROVAL": "never",
             "BMS_SETTLE_S": "1",
             "BMS_EMPLOYEE_DETAILS": "full",
-            "AIRFLOW__METRICS__STATSD_ON": "True",
-            "AIRFLOW__METRICS__STATSD_HOST": "127.0.0.1",
-            "AIRFLOW__METRICS__STATSD_PORT": str(metrics.port),
-            "AIRFLOW__METRICS__STATSD_INFLUXDB_ENABLED": "True",
+            **metrics.variables,
             "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(
                 {"type": "file", "log_file_path": str(lineage), "append": True}
             ),
@@ -132,24 +127,16 @@ def play(stack: Running) -> None:
 
 def play_once(api: Airflow, stack: Running, state: str, number: int) -> None:
     """Drop a file, run every flow once, check the final state of each."""
-    inbox = Path(stack.data_root.removeprefix("file://")) / "inbox" / "employees"
-    inbox.mkdir(parents=True, exist_ok=True)
-    inbox.joinpath(f"{state}.csv").write_bytes(drop(state, number))
+    (inbox_of(stack) / f"{state}.csv").write_bytes(drop(state, number))
     known = set(api.runs(ONBOARDING))
     runs = {dag: api.trigger(dag) for dag in FLOWS if dag != ONBOARDING}
     until(lambda: len(api.runs(ONBOARDING)) > len(known), lambda: runs)
     [dropped] = set(api.runs(ONBOARDING)) - known
     started = runs | {ONBOARDING: dropped}
     for dag, run in started.items():
-        ended(api, dag, run)
-        expected = (
-            "success" if dag == DISPATCH else state
-        )  # taking a file asks nothing of the service
-        assert api.runs(dag)[run] == expected, api.why(dag, run)
-
-
-def ended(api: Airflow, dag: str, run: str) -> None:
-    until(lambda: api.runs(dag).get(run) in DONE, lambda: api.why(dag, run))
+        # Taking a file asks nothing of the service.
+        expected = "success" if dag == DISPATCH else state
+        assert api.end_of(dag, run) == expected, api.why(dag, run)
 
 
 @contextmanager

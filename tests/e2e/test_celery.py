@@ -166,8 +166,7 @@ def test_a_killed_worker_loses_nothing(
     for container in {victim, other}:
         topology.start("worker", container)
     for dag, each in (("invoice_extraction", run), ("employee_onboarding", drop[0])):
-        until(lambda: airflow.runs(dag)[each] in DONE, lambda: airflow.runs(dag))  # noqa: B023 - asked at once
-        assert airflow.runs(dag)[each] == "success"
+        assert airflow.end_of(dag, each) == "success"
 
 
 def kill_one_that_runs(topology: Topology, airflow: Airflow, dag: str, run: str, task: str) -> str:

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, unpaused, until
+from tests.e2e.airflow_api import DONE, Airflow, inbox_of, unpaused, until
 from tests.e2e.canaries import stored_in_airflow
 
 FLOWS = {"contacts": "contact_creation", "consultants": "consultant_creation"}
@@ -45,9 +45,7 @@ class Drops:
 
     def drop(self, inbox: str, name: str, rows: str) -> dict[str, Any]:
         """Drop a file, wait until its run ends, return the result of the run."""
-        folder = self.root / "inbox" / inbox
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes((HEADS[inbox] + rows).encode("cp1252"))
+        (inbox_of(self.stack, inbox) / name).write_bytes((HEADS[inbox] + rows).encode("cp1252"))
         dag = FLOWS[inbox]
         until(lambda: self._ended(dag, name), lambda: self.airflow.runs(dag))
         run = self._run(name)

@@ -71,34 +71,19 @@ def windows(stack: Running, airflow: Airflow) -> dict[str, list[str]]:
     return found
 
 
-def yesterday() -> datetime:
-    return datetime.now(PARIS) - timedelta(days=1)
-
-
-def day(text: str) -> list[str]:
-    return [f"{text}/{text}"]
-
-
-def test_a_logical_date_means_the_last_whole_day_before_it(windows: dict[str, list[str]]) -> None:
-    assert windows["11"] == day("2026-03-09")
-
-
-def test_no_logical_date_means_yesterday(windows: dict[str, list[str]]) -> None:
-    assert windows["12"] == day(f"{yesterday():%Y-%m-%d}")
-
-
-def test_only_the_given_days_are_read(windows: dict[str, list[str]]) -> None:
-    assert windows["13"] == ["2026-02-01/2026-02-28"]
-
-
-def test_the_command_line_means_yesterday(windows: dict[str, list[str]]) -> None:
-    assert windows["14"] == day(f"{yesterday():%Y-%m-%d}")
-
-
 def test_a_backfill_reads_each_of_its_days(windows: dict[str, list[str]]) -> None:
-    assert windows["15"] == [*day("2026-03-02"), *day("2026-03-03"), *day("2026-03-04")]
+    assert windows["15"] == [f"2026-03-0{day}/2026-03-0{day}" for day in (2, 3, 4)]
 
 
-def test_by_default_the_last_35_days_are_read_again(windows: dict[str, list[str]]) -> None:
-    first = yesterday() - timedelta(days=34)
-    assert windows["16"] == [f"{first:%Y-%m-%d}/{yesterday():%Y-%m-%d}"]
+def test_the_days_of_the_other_runs(windows: dict[str, list[str]]) -> None:
+    last = datetime.now(PARIS).date() - timedelta(days=1)
+    expected = {
+        "11": "2026-03-09/2026-03-09",  # the last whole day before the logical date
+        "12": f"{last}/{last}",  # without a logical date
+        "13": "2026-02-01/2026-02-28",  # the given days only
+        "14": f"{last}/{last}",  # from the command line
+        "16": f"{last - timedelta(days=34)}/{last}",  # by default
+    }
+    assert {entity: windows[entity] for entity in expected} == {
+        entity: [window] for entity, window in expected.items()
+    }

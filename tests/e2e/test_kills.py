@@ -6,7 +6,6 @@ Takes up to half an hour on an idle machine.
 
 import itertools
 import json
-import os
 import tempfile
 import time
 from collections import Counter
@@ -26,8 +25,9 @@ from stack.launcher import Running, running
 from tests.bms_flows.onboarding.grid import FAULTS, KINDS, RESTARTS
 from tests.bms_flows.onboarding.onboarding import others_working
 from tests.e2e import kills
-from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.e2e.airflow_api import DONE, Airflow, inbox_of, until
 from tests.e2e.canaries import sandbox_of
+from tests.e2e.conftest import own_environment
 from tests.support.french_excel import in_letters
 
 PROJECT = Path(__file__).parent.parent.parent
@@ -93,10 +93,9 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def stack(folder: Path) -> Iterator[Running]:
-    own = {n: v for n, v in os.environ.items() if not n.startswith(("AIRFLOW", "BMS_"))}
     with tempfile.TemporaryDirectory() as local:
         given = {
-            **own,
+            **own_environment(),
             "AIRFLOW__CORE__DAGS_FOLDER": str(folder / "dags"),
             "BMS_APPROVAL": "never",
             "BMS_CREATE_TIMEOUT_S": "5",
@@ -116,16 +115,13 @@ class Play:
     def __init__(self, stack: Running, folder: Path) -> None:
         self.airflow, self.folder, self.stack = Airflow(stack), folder, stack
         self.sandbox = sandbox_of(stack)
-        self.inbox = Path(stack.data_root.removeprefix("file://")) / "inbox"
         for dag in DAGS.values():
             self.airflow.pause(dag, paused=False)
 
     def start(self, cell: Cell, suffix: str = "") -> str:
         """Drop a cell's file and start a run for it, named after the cell."""
-        inbox = self.inbox / INBOXES[cell.resource]
-        inbox.mkdir(parents=True, exist_ok=True)
         run = f"{cell.name}{suffix}"
-        (inbox / f"{run}.csv").write_bytes(cell.content())
+        (inbox_of(self.stack, INBOXES[cell.resource]) / f"{run}.csv").write_bytes(cell.content())
         body = {"logical_date": None, "dag_run_id": run, "conf": {"path": f"{run}.csv"}}
         self.airflow.call("POST", f"/dags/{DAGS[cell.resource]}/dagRuns", body)
         return run

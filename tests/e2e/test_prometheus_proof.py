@@ -1,7 +1,6 @@
 """Alert rules and dashboard with a real stack, Prometheus and Alertmanager, up to the message in the chat."""
 
 import json
-import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -15,8 +14,8 @@ import pytest
 
 from stack.launcher import Running, free_port, running
 from tests import services
-from tests.e2e.airflow_api import DONE, Airflow, kill_scheduler, scheduler_again, until
-from tests.e2e.conftest import FOREIGN
+from tests.e2e.airflow_api import Airflow, kill_scheduler, scheduler_again, until
+from tests.e2e.conftest import own_environment
 from tests.listeners import Webhook, metrics_page, statsd, webhook
 
 pytestmark = pytest.mark.prove
@@ -88,7 +87,6 @@ def program(name: str, *arguments: str, ready: str, log: Path) -> Iterator[None]
 @pytest.fixture(scope="module")
 def monitored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitored]:
     folder = tmp_path_factory.mktemp("monitored")
-    own = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     prometheus, alertmanager = (f"127.0.0.1:{free_port(None)}" for _ in range(2))
     with statsd() as metrics, webhook() as chat, metrics_page(metrics.bridge.exposition) as page:
         (folder / "webhook").write_text(chat.url)
@@ -98,12 +96,9 @@ def monitored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitored]:
         addresses = {"statsd-exporter:9102": page, "alertmanager:9093": alertmanager}
         config = shortened("prometheus.yaml", folder, **addresses, **{"127.0.0.1:9090": prometheus})
         given = {
-            **own,
+            **own_environment(),
             "BMS_LOCAL_DIR": f"{folder}/local",
-            "AIRFLOW__METRICS__STATSD_ON": "True",
-            "AIRFLOW__METRICS__STATSD_HOST": "127.0.0.1",
-            "AIRFLOW__METRICS__STATSD_PORT": str(metrics.port),
-            "AIRFLOW__METRICS__STATSD_INFLUXDB_ENABLED": "True",
+            **metrics.variables,
             "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False",
         }
         with (
@@ -133,9 +128,7 @@ def monitored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitored]:
 
 def run_to_the_end(monitored: Monitored, dag: str) -> str:
     monitored.airflow.pause(dag, paused=False)
-    run = monitored.airflow.trigger(dag)
-    until(lambda: monitored.airflow.runs(dag)[run] in DONE, lambda: monitored.airflow.runs(dag))
-    return monitored.airflow.runs(dag)[run]
+    return monitored.airflow.end_of(dag, monitored.airflow.trigger(dag))
 
 
 def test_every_query_of_the_dashboard_shows_a_run(monitored: Monitored) -> None:

@@ -15,7 +15,7 @@ from bms_provider import pool
 from stack.launcher import Running
 from stack.paths import CHECKOUT
 from stack.processes import find_tagged, until
-from tests.e2e.conftest import FOREIGN
+from tests.e2e.conftest import own_environment
 from tests.support.patience import LONG_S
 
 # The first test includes the start of the stack.
@@ -67,8 +67,7 @@ def test_pool_exists_and_its_size_is_not_overwritten(stack: Running) -> None:
 
 
 def test_second_start_fails_with_the_address_of_the_first(stack: Running) -> None:
-    own = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-    environ = {**own, "BMS_LOCAL_DIR": str(stack.paths.local)}
+    environ = {**own_environment(), "BMS_LOCAL_DIR": str(stack.paths.local)}
     command = [sys.executable, "-m", "stack", "up"]
     second = subprocess.run(  # noqa: S603 - our own command
         command, cwd=CHECKOUT, env=environ, capture_output=True, text=True, check=False
@@ -94,13 +93,3 @@ def test_no_secret_reaches_a_log_or_a_command_line(stack: Running) -> None:
     texts = [path.read_text(errors="replace") for path in stack.paths.logs.rglob("*.log")]
     texts += [" ".join(command_line(process)) for process in find_tagged(stack.paths.process_tag)]
     assert [text for text in texts if any(value in text for value in values)] == []
-
-
-def test_folders_with_secrets_are_private(stack: Running) -> None:
-    for folder in (
-        stack.paths.secrets,
-        stack.paths.airflow_home,
-        stack.paths.logs,
-        stack.paths.postgres,
-    ):
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700

@@ -16,7 +16,7 @@ from playwright.sync_api import Page, expect
 
 from stack.paths import CHECKOUT
 from tests import services
-from tests.e2e.conftest import FOREIGN, PATIENCE
+from tests.e2e.conftest import PATIENCE, own_environment
 from tests.support.patience import LONG_S
 
 pytestmark = [pytest.mark.services, pytest.mark.prove]
@@ -63,12 +63,11 @@ def blocks(name: str) -> list[str]:
 @pytest.fixture(scope="module")
 def reader() -> Iterator[Reader]:
     """A reader after `make up`, in a folder that looks like a fresh checkout, signed in."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     with tempfile.TemporaryDirectory() as name, services.browser() as browser:
         folder = Path(name)
         for each in LINKED:
             (folder / each).symlink_to(CHECKOUT / each)
-        environ = {**own, "BMS_LOCAL_DIR": str(folder / ".local"), "BROWSER": ""}
+        environ = {**own_environment(), "BMS_LOCAL_DIR": str(folder / ".local"), "BROWSER": ""}
         with (folder / "up.txt").open("w") as output:
             up = subprocess.Popen(
                 ["make", "up"],  # noqa: S607 - the reader's command

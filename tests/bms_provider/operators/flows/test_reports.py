@@ -16,7 +16,7 @@ from bms_flows.runtime.notice import NotDelivered
 from bms_provider.operators.flows.reports import BmsInvoiceReportOperator, BmsMailReportOperator
 from tests.bms_provider.conftest import Connect
 from tests.bms_provider.operators.flows.execution import done, task_of
-from tests.mail_server import mail_server
+from tests.mail_server import body_of, mail_server
 
 pytestmark = pytest.mark.usefixtures("warehouse_connection", "data_root")
 
@@ -111,9 +111,7 @@ def test_the_workbook_is_mailed_to_finance(
     (mail,) = server.taken
     assert mail["To"] == "finance@example.com"
     assert mail["Subject"] == f"Rapport des factures au {report['day']}"
-    body = mail.get_body(("plain",))
-    assert body
-    assert "/bms/flows/invoice_report" in body.get_content()
+    assert "/bms/flows/invoice_report" in body_of(mail, "plain")
     (attached,) = mail.iter_attachments()
     assert attached.get_filename() == report["workbook"]
     (tmp_path / "mailed.xlsx").write_bytes(attached.get_content())
