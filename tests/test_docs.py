@@ -18,7 +18,6 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from bms.endpoints import ENDPOINTS
 from bms.settings import ClientSettings
 from bms_flows.catalog import FLOWS, WITH_TARGET
 from bms_flows.runtime.settings import FlowSettings, constants
@@ -110,17 +109,6 @@ def test_unpause_commands_start_only_our_dags() -> None:
     assert started == dags - {"freshness_watchdog"}
     for pattern in patterns:
         assert not [dag for dag in dags if re.search(pattern, f"their_{dag}_of_old")]
-
-
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
-def test_the_reference_names_every_operation_and_its_scope(endpoint: Any) -> None:
-    (line,) = [line for line in REFERENCE["operators"].splitlines() if f"`{endpoint}`" in line]
-    assert endpoint.scope is None or f"`{endpoint.scope}`" in line
-
-
-@pytest.mark.parametrize("field", sorted(CONNECTION_FIELDS))
-def test_the_reference_names_every_field_of_the_connection(field: str) -> None:
-    assert f"| `{field}` |" in REFERENCE["connection"]
 
 
 @pytest.mark.parametrize("table", [*METADATA.tables.values(), *PRIVATE_METADATA.tables.values()])
@@ -460,21 +448,17 @@ def test_the_page_of_licences_lists_packages_of_the_lock(project: Path) -> None:
 
 
 def test_only_the_project_file_names_the_version(project: Path) -> None:
-    """Commands name the wheel with its version; a release changes them with the project file."""
+    """Images, and commands in documents, name the version; a release changes them with the project file."""
     version = tomllib.loads((project / "pyproject.toml").read_text())["project"]["version"]
-    named = {
-        found
-        for document in DOCUMENTS
-        for found in re.findall(
-            r"bms[_-]airflow(?:\[[\w,]+\])?(?:-|==|:)(\d+\.\d+\.\d+)", document.read_text()
-        )
-    }
-    assert named <= {version}
-    assert re.search(
-        rf"^## \[{version}\] - \d{{4}}-\d\d-\d\d$",
-        (project / "CHANGELOG.md").read_text(),
-        re.MULTILINE,
+    named = re.compile(
+        r"(?:bms[-_](?:airflow|sandbox)(?:-dev)?(?:\[[\w,]+\])?(?::|==|-)|tag: )(\d+(?:\.\d+)*)"
     )
+    images = [*project.glob("docker-compose*.yaml"), project / "deploy/kubernetes/values.yaml"]
+    found = {file: {*named.findall(file.read_text())} for file in (*images, *DOCUMENTS)}
+    assert [found[file] for file in images] == [{version}] * 3
+    assert set().union(*found.values()) == {version}
+    heading = rf"^## \[{version}\] - \d{{4}}-\d\d-\d\d$"
+    assert re.search(heading, (project / "CHANGELOG.md").read_text(), re.MULTILINE)
 
 
 def test_the_wheel_installs_next_to_the_login_of_airflow_3_2(project: Path) -> None:

@@ -70,7 +70,7 @@ def test_the_wheel_holds_every_file_of_its_packages_and_no_other(wheel: zipfile.
 
 
 def test_the_wheel_names_provider_plugin_command_and_licence(wheel: zipfile.ZipFile) -> None:
-    version = project()["version"]
+    version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
     folder = f"bms_airflow-{version}.dist-info"
     entries = wheel.read(f"{folder}/entry_points.txt").decode()
     for group in ("[apache_airflow_provider]", "[airflow.plugins]", "[console_scripts]"):
@@ -106,27 +106,3 @@ def test_airflow_finds_every_dag_in_the_files_that_import_them_from_the_wheel(
     finally:
         for name in [each for each in sys.modules if each.startswith("bms_provider.dags")]:
             del sys.modules[name]
-
-
-def test_the_version_is_the_same_wherever_it_is_named() -> None:
-    version = project()["version"]
-    guides = sorted(PROJECT.glob("docs/install/*.md"))
-    files = [
-        *PROJECT.glob("docker-compose*.yaml"),
-        PROJECT / "deploy/kubernetes/values.yaml",
-        *guides,
-    ]
-    named = re.compile(
-        r"(?:bms[-_](?:airflow|sandbox)(?:-dev)?(?:\[[\w,]+\])?(?::|==|-)|tag: )(\d+(?:\.\d+)*)"
-    )
-    found = {file.name: {*named.findall(file.read_text())} for file in files}
-    assert found["docker-compose.yaml"] == found["docker-compose.production.yaml"] == {version}
-    assert found["values.yaml"] == {version}
-    assert {each for versions in found.values() for each in versions} == {version}
-    assert f"\n## [{version}]" in (PROJECT / "CHANGELOG.md").read_text()
-
-
-def project() -> dict[str, str]:
-    """Return the section `project` of pyproject.toml."""
-    found: dict[str, str] = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-    return found
