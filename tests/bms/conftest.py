@@ -90,8 +90,8 @@ def invoice() -> dict[str, Any]:
 async def open_transport() -> Any:
     opened: list[Transport] = []
 
-    async def opening(settings: ClientSettings) -> Transport:
-        transport = Transport(settings, Counters())
+    async def opening(settings: ClientSettings, **given: Any) -> Transport:
+        transport = Transport(settings, Counters(), **given)
         opened.append(transport)
         await transport.open()
         return transport

@@ -1,21 +1,20 @@
 """Tests of `before_send`, on real sockets."""
 
 import asyncio
-import ssl
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
 from aiohttp import web
 from yarl import URL
 
-from bms.counters import Counters
 from bms.endpoints import BY_NAME
-from bms.settings import ClientSettings
-from bms.transport import Request, Transport
+from bms.transport import Request
 from tests.bms.fake_services import FakeService, Serve
+from tests.certificates import server_context
 
 CREATE = BY_NAME["create_employee"]
 
@@ -53,9 +52,7 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @pytest.fixture
 async def secure(serve: Serve, certificate: Path) -> FakeService:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate)
-    return await serve(ssl_context=context)
+    return await serve(ssl_context=server_context(certificate))
 
 
 @pytest.fixture
@@ -67,16 +64,10 @@ async def front(secure: FakeService) -> AsyncIterator[Front]:
         yield relay
 
 
-async def opened(settings: ClientSettings) -> Transport:
-    transport = Transport(settings, Counters())
-    await transport.open()
-    return transport
-
-
 async def test_before_send_runs_after_tcp_and_tls_and_before_the_first_byte(
-    secure: FakeService, front: Front
+    open_transport: Any, secure: FakeService, front: Front
 ) -> None:
-    transport = await opened(secure.settings(verify=False))
+    transport = await open_transport(secure.settings(verify=False))
     front.delay = 0.3
     started, seen = time.monotonic(), []
 
@@ -87,7 +78,6 @@ async def test_before_send_runs_after_tcp_and_tls_and_before_the_first_byte(
 
     for _ in range(2):
         await transport.send(Request(CREATE, "/x", body=b"{}", before_send=before_send))
-    await transport.close()
     assert [asked for _, asked in seen] == [0, 0, 1, 1]
     assert seen[0][0] >= front.delay
     assert front.open == 0 or len(secure.connections) == 1, (
@@ -95,7 +85,9 @@ async def test_before_send_runs_after_tcp_and_tls_and_before_the_first_byte(
     )
 
 
-async def test_before_send_runs_after_the_wait_for_the_limiter(fake: FakeService) -> None:
+async def test_before_send_runs_after_the_wait_for_the_limiter(
+    open_transport: Any, fake: FakeService
+) -> None:
     served = asyncio.Event()
 
     async def slowly(_: web.Request) -> web.StreamResponse:
@@ -104,7 +96,7 @@ async def test_before_send_runs_after_the_wait_for_the_limiter(fake: FakeService
         return web.json_response(1)
 
     fake.respond = slowly
-    transport = await opened(fake.settings(concurrency=1))
+    transport = await open_transport(fake.settings(concurrency=1))
     answered: list[bool] = []
 
     async def before_send() -> None:
@@ -114,7 +106,6 @@ async def test_before_send_runs_after_the_wait_for_the_limiter(fake: FakeService
         transport.send(Request(CREATE, "/x", body=b"{}", before_send=before_send)) for _ in range(2)
     ]
     await asyncio.gather(*sends)
-    await transport.close()
     assert answered == [False, True]
 
 
@@ -124,9 +115,9 @@ async def test_before_send_runs_after_the_wait_for_the_limiter(fake: FakeService
 )
 @pytest.mark.parametrize("reused", [False, True])
 async def test_a_before_send_that_raises_sends_nothing_and_closes_the_connection(
-    secure: FakeService, front: Front, error: type[Exception], reused: bool
+    open_transport: Any, secure: FakeService, front: Front, error: type[Exception], reused: bool
 ) -> None:
-    transport = await opened(secure.settings(verify=False, concurrency=1))
+    transport = await open_transport(secure.settings(verify=False, concurrency=1))
     stop = error("stopped")
 
     async def refuse() -> None:
@@ -142,13 +133,12 @@ async def test_a_before_send_that_raises_sends_nothing_and_closes_the_connection
     await front.closed.wait()
     answer = await transport.send(Request(CREATE, "/x", body=b"{}"))
     assert answer.status == 200, "the limiter's permit and the connector's slot are free again"
-    await transport.close()
 
 
 async def test_a_cancelled_before_send_sends_nothing_and_closes_the_connection(
-    secure: FakeService, front: Front
+    open_transport: Any, secure: FakeService, front: Front
 ) -> None:
-    transport = await opened(secure.settings(verify=False, concurrency=1))
+    transport = await open_transport(secure.settings(verify=False, concurrency=1))
 
     asked = asyncio.Event()
 
@@ -164,5 +154,4 @@ async def test_a_cancelled_before_send_sends_nothing_and_closes_the_connection(
     assert secure.requests == []
     await front.closed.wait()
     await transport.send(Request(CREATE, "/x", body=b"{}"))
-    await transport.close()
     assert len(secure.requests) == 1

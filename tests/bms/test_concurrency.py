@@ -18,9 +18,22 @@ def respond(
         limiter.record_response("list_contacts", 200, seconds, now)
 
 
-def test_a_steady_service_keeps_the_maximum() -> None:
+@pytest.mark.parametrize(
+    "responses",
+    [
+        [(10_000, FAST)],
+        [(1000, 0.002), (1000, 0.05)],
+        [(1000, FAST), (1, 0.5), (100, FAST)],
+        [(1, 0.001), (WARM_UP - 1, 0.5)],
+    ],
+    ids=["steady", "a rise of a few milliseconds", "one slow response", "warm-up"],
+)
+def test_latency_without_a_lasting_rise_keeps_the_maximum(
+    responses: list[tuple[int, float]],
+) -> None:
     limiter = ConcurrencyLimiter(16)
-    respond(limiter, 10_000)
+    for count, seconds in responses:
+        respond(limiter, count, seconds=seconds)
     assert limiter.limit == 16
 
 
@@ -72,28 +85,6 @@ def test_rising_latency_cuts_the_limit_to_a_quarter_at_most() -> None:
     respond(limiter, 1000)
     respond(limiter, 100, seconds=5 * FAST + QUEUEING_S)
     assert limiter.limit == 4
-
-
-def test_a_rise_of_a_few_milliseconds_is_ignored() -> None:
-    limiter = ConcurrencyLimiter(16)
-    respond(limiter, 1000, seconds=0.002)
-    respond(limiter, 1000, seconds=0.05)
-    assert limiter.limit == 16
-
-
-def test_one_slow_response_is_ignored() -> None:
-    limiter = ConcurrencyLimiter(16)
-    respond(limiter, 1000)
-    respond(limiter, 1, seconds=0.5)
-    respond(limiter, 100)
-    assert limiter.limit == 16
-
-
-def test_latency_is_ignored_during_warm_up() -> None:
-    limiter = ConcurrencyLimiter(16)
-    respond(limiter, 1, seconds=0.001)
-    respond(limiter, WARM_UP - 1, seconds=0.5)
-    assert limiter.limit == 16
 
 
 def test_a_service_that_stays_slow_gets_the_maximum_again() -> None:

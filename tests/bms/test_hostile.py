@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bms.auth import read_token
-from bms.counters import Counters
 from bms.created import read_created_employee, read_created_id
 from bms.decoding import MAX_DEPTH, RecordReader
 from bms.endpoints import BY_NAME
@@ -28,7 +27,7 @@ from bms.errors import (
     TooLarge,
 )
 from bms.records import ClientInvoice, ContactItem
-from bms.transport import Request, Transport
+from bms.transport import Request
 from tests.bms.fake_services import EMPLOYEE, INVOICE, FakeService, Open
 
 INVOICES, CONTACTS = BY_NAME["list_client_invoices"], BY_NAME["list_contacts"]
@@ -193,7 +192,7 @@ async def announced(_request: web.Request) -> web.StreamResponse:
 
 
 async def test_a_content_length_above_the_limit_fails_without_reading_the_body(
-    fake: FakeService,
+    open_transport: Any, fake: FakeService
 ) -> None:
     """The body never arrives: reading it would last longer than the test may."""
     refused = asyncio.Event()
@@ -205,30 +204,26 @@ async def test_a_content_length_above_the_limit_fails_without_reading_the_body(
         return response
 
     fake.respond = headers_alone
-    transport = Transport(fake.settings(timeout=3600), Counters(), max_response=4 * MIB)
-    await transport.open()
+    transport = await open_transport(fake.settings(timeout=3600), max_response=4 * MIB)
     try:
         with pytest.raises(TooLarge):
             await transport.send(Request(CONTACTS, "/x"))
     finally:
         refused.set()
-        await transport.close()
 
 
 @pytest.mark.parametrize("answer", [without_end, bomb, announced])
-async def test_a_response_above_the_limit_fails_at_once(fake: FakeService, answer: Any) -> None:
+async def test_a_response_above_the_limit_fails_at_once(
+    open_transport: Any, fake: FakeService, answer: Any
+) -> None:
     fake.respond = answer
-    transport = Transport(fake.settings(timeout=3600), Counters(), max_response=4 * MIB)
-    await transport.open()
-    try:
-        with pytest.raises(RangeRefused, match="shorter range"):
-            await transport.send(Request(INVOICES, "/x"))
-        with pytest.raises(TooLarge, match="exceeds 4194304 bytes; a smaller page_size"):
-            await transport.send(Request(CONTACTS, "/x"))
-        with pytest.raises(TooLarge, match="check base_url"):
-            await transport.send(Request(BY_NAME["list_employees"], "/x"))
-    finally:
-        await transport.close()
+    transport = await open_transport(fake.settings(timeout=3600), max_response=4 * MIB)
+    with pytest.raises(RangeRefused, match="shorter range"):
+        await transport.send(Request(INVOICES, "/x"))
+    with pytest.raises(TooLarge, match="exceeds 4194304 bytes; a smaller page_size"):
+        await transport.send(Request(CONTACTS, "/x"))
+    with pytest.raises(TooLarge, match="check base_url"):
+        await transport.send(Request(BY_NAME["list_employees"], "/x"))
 
 
 @pytest.mark.parametrize(

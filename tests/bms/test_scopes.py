@@ -41,9 +41,8 @@ def test_each_endpoint_requires_its_scope(endpoint: Any) -> None:
     assert f"grant {endpoint.scope}" in str(caught.value)
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda e: e.name)
-def test_unknown_scopes_allow_every_endpoint(endpoint: Any) -> None:
-    require_scopes([endpoint], None)
+def test_unknown_scopes_allow_every_endpoint() -> None:
+    require_scopes(ENDPOINTS, None)
 
 
 def test_the_token_operation_requires_no_scope() -> None:

@@ -8,7 +8,6 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, date, datetime
 from decimal import Decimal
 from types import FrameType
 from typing import Any
@@ -19,14 +18,8 @@ from bms.client import Client
 from bms.errors import AmbiguousWrite, InvalidRecords, InvalidTlsFile, NotFound
 from bms.records import ClientInvoice, ContactItem
 from bms.sync_client import SyncClient
-from tests.bms.fake_services import Sandbox
+from tests.bms.fake_services import DAYS, Sandbox
 from tests.support.patience import LONG_S
-
-DAYS: dict[str, Any] = {
-    "id_entity": 1,
-    "start_date": date(2026, 3, 2),
-    "end_date": date(2026, 3, 6),
-}
 
 
 @pytest.fixture
@@ -95,12 +88,6 @@ def test_a_reversed_range_is_refused(client: SyncClient) -> None:
     """The service would return an empty list."""
     with pytest.raises(ValueError, match="the last day is before the first day"):
         client.list_client_invoices(id_entity=1, start_date="2026-03-02", end_date="2026-03-01")
-
-
-def test_a_date_time_is_refused_where_a_date_is_expected(client: SyncClient) -> None:
-    moment = datetime(2026, 3, 1, 23, tzinfo=UTC)
-    with pytest.raises(ValueError, match="start_date takes a date without a time"):
-        client.list_client_invoices(id_entity=1, start_date=moment, end_date=date(2026, 3, 2))
 
 
 def test_an_error_while_opening_is_raised_by_each_call(sandbox: Sandbox) -> None:

@@ -43,18 +43,19 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Connect:
     return preset
 
 
+def fields_of(sandbox: Sandbox, **extra: Any) -> dict[str, Any]:
+    """Return the fields of a connection to a sandbox."""
+    given = sandbox.credentials
+    extra = {"application_id": given.application_id, **extra}
+    return {"host": sandbox.url, "login": given.client_id, "password": given.secret, "extra": extra}
+
+
 @pytest.fixture
 def connected(sandbox: Sandbox, connect: Connect) -> Connect:
     """Connect `bms_default` to the sandbox; call it to change extras."""
 
     def change(**extra: Any) -> None:
-        given = {"application_id": sandbox.credentials.application_id}
-        connect(
-            host=sandbox.url,
-            login=sandbox.credentials.client_id,
-            password=sandbox.credentials.secret,
-            extra={**given, **extra},
-        )
+        connect(**fields_of(sandbox, **extra))
 
     change()
     return change

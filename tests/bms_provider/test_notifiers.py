@@ -1,6 +1,5 @@
 """Notifiers that a team puts on its own tasks."""
 
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +9,8 @@ from airflow.sdk import DAG, TaskInstanceState
 from bms_flows.runtime.notice import NotDelivered
 from bms_provider.notifiers import BmsNotifier
 from bms_provider.provider_info import get_provider_info
-from tests.listeners import webhook
+from tests.bms_provider.conftest import Connect
+from tests.listeners import Webhook, webhook
 
 
 def notify(notifier: BmsNotifier, **options: Any) -> None:
@@ -25,13 +25,11 @@ def notify(notifier: BmsNotifier, **options: Any) -> None:
 
 
 def test_the_message_goes_to_the_channels_of_the_alarms(
-    connect: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    messages: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example.com")
-    with webhook() as chat:
-        connect("bms_webhook", conn_type="http", host=chat.url)
-        notify(BmsNotifier(text="Rows: {{ 1 + 1 }}"))
-    [text] = chat.texts
+    notify(BmsNotifier(text="Rows: {{ 1 + 1 }}"))
+    [text] = messages.texts
     assert text.splitlines() == [
         "my_dag: load is failed",
         "Rows: 2",
@@ -39,20 +37,17 @@ def test_the_message_goes_to_the_channels_of_the_alarms(
     ]
 
 
-def test_a_message_may_go_to_another_webhook(connect: Callable[..., None]) -> None:
-    with webhook() as alarms, webhook() as team:
-        connect("bms_webhook", conn_type="http", host=alarms.url)
+def test_a_message_may_go_to_another_webhook(messages: Webhook, connect: Connect) -> None:
+    with webhook() as team:
         connect("team_chat", conn_type="http", host=team.url)
         notify(BmsNotifier("Loaded", to="team_chat"))
-    assert alarms.texts == []
+    assert messages.texts == []
     assert team.texts[0].startswith("Loaded\n")
 
 
-def test_native_templates_may_render_other_objects_than_texts(connect: Callable[..., None]) -> None:
-    with webhook() as chat:
-        connect("bms_webhook", conn_type="http", host=chat.url)
-        notify(BmsNotifier(text="{{ exception }}"), render_template_as_native_obj=True)
-    assert "no rows" in chat.texts[0]
+def test_native_templates_may_render_other_objects_than_texts(messages: Webhook) -> None:
+    notify(BmsNotifier(text="{{ exception }}"), render_template_as_native_obj=True)
+    assert "no rows" in messages.texts[0]
 
 
 KILLED = {"ti": SimpleNamespace(task_id="load", state=None)}
@@ -68,13 +63,11 @@ KILLED = {"ti": SimpleNamespace(task_id="load", state=None)}
     ids=["a run without a task", "a run", "a killed task"],
 )
 def test_the_callbacks_of_the_dag_processor_pass_no_state(
-    connect: Callable[..., None], given: dict[str, Any], title: str
+    messages: Webhook, given: dict[str, Any], title: str
 ) -> None:
     context: Any = {"dag": DAG("my_dag", schedule=None), "run_id": "r", **given}
-    with webhook() as chat:
-        connect("bms_webhook", conn_type="http", host=chat.url)
-        BmsNotifier()(context)
-    assert chat.texts[0].startswith(f"my_dag: {title}\nRun: ")
+    BmsNotifier()(context)
+    assert messages.texts[0].startswith(f"my_dag: {title}\nRun: ")
 
 
 def test_without_a_channel_the_error_names_the_connections() -> None:

@@ -41,8 +41,8 @@ def test_the_module_imports_nothing() -> None:
 
 
 @pytest.fixture(scope="module")
-def discovered() -> dict[str, Any]:
-    """What Airflow discovers of the provider: its form, extra links and handler of asset URIs."""
+def discovered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What Airflow discovers of the provider: its form, extra links, handler of asset URIs, example DAGs."""
     code = (
         "import json, sys\n"
         "from airflow.api_fastapi.core_api.services.ui.connections import HookMetaService\n"
@@ -52,11 +52,15 @@ def discovered() -> dict[str, Any]:
         "manager = ProvidersManager()\n"
         "manager.initialize_providers_asset_uri_resources()\n"
         "links = [each for each in manager.extra_links_class_names if each.startswith('bms')]\n"
-        "print(json.dumps({'form': ours.model_dump(mode='json'), 'hook_imported': hook_imported,\n"
+        "from airflow.dag_processing.bundles.manager import DagBundlesManager\n"
+        "bundles = {each.name: str(each.path) for each in DagBundlesManager().get_all_dag_bundles()}\n"
+        "print(json.dumps({'bundles': bundles, 'form': ours.model_dump(mode='json'), 'hook_imported': hook_imported,\n"
         "    'version': manager.providers['bms-airflow'].version,\n"
         "    'links': links, 'registered': 'x-bms' in manager.asset_uri_handlers}))\n"
     )
-    found: dict[str, Any] = json.loads(last_line(code))
+    home = str(tmp_path_factory.mktemp("airflow"))
+    environment = {**os.environ, "AIRFLOW_HOME": home, "AIRFLOW__CORE__LOAD_EXAMPLES": "True"}
+    found: dict[str, Any] = json.loads(last_line(code, environment=environment))
     return found
 
 
@@ -134,22 +138,10 @@ def test_airflow_discovers_links_and_asset_uris(discovered: dict[str, Any]) -> N
     assert discovered["registered"]
 
 
-def test_airflow_finds_the_example_dags_of_the_distribution(tmp_path: Path) -> None:
+def test_airflow_finds_the_example_dags_of_the_distribution(discovered: dict[str, Any]) -> None:
     """With `[core] load_examples`, as a bundle named after the distribution."""
-    code = (
-        "from airflow.dag_processing.bundles.manager import DagBundlesManager\n"
-        "[ours] = [each for each in DagBundlesManager().get_all_dag_bundles()\n"
-        "          if each.name.startswith('bms')]\n"
-        "print(ours.name, ours.path)\n"
-    )
-    environment = {
-        **os.environ,
-        "AIRFLOW_HOME": str(tmp_path),
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "True",
-    }
-    name, path = last_line(code, environment=environment).split()
-    assert name == "bms-airflow-example-dags"
-    assert Path(path).samefile(Path(bms_provider.__file__).parent / "example_dags")
+    path = Path(discovered["bundles"]["bms-airflow-example-dags"])
+    assert path.samefile(Path(bms_provider.__file__).parent / "example_dags")
 
 
 def test_airflow_and_the_package_show_the_version_of_the_distribution(

@@ -22,30 +22,21 @@ def written(names: tuple[str, ...], **readings: Any) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("form", "expected"),
+    ("field", "dialect", "form", "expected"),
     [
-        ("date", "2026-03-31"),
-        ("datetime", "2026-03-31T00:00:00"),
-        ("zone", "2026-03-31T00:00:00+02:00"),
-        ("ms", "2026-03-31T00:00:00.000"),
-        ("utc", "2026-03-30T22:00:00Z"),
+        ("day", "date_format", "date", "2026-03-31"),
+        ("day", "date_format", "datetime", "2026-03-31T00:00:00"),
+        ("day", "date_format", "zone", "2026-03-31T00:00:00+02:00"),
+        ("day", "date_format", "ms", "2026-03-31T00:00:00.000"),
+        ("day", "date_format", "utc", "2026-03-30T22:00:00Z"),
+        ("at", "datetime_format", "datetime", "2026-03-31T09:15:30"),
+        ("at", "datetime_format", "zone", "2026-03-31T09:15:30+02:00"),
+        ("at", "datetime_format", "ms", "2026-03-31T09:15:30.123"),
+        ("at", "datetime_format", "utc_ms", "2026-03-31T07:15:30.123Z"),
     ],
 )
-def test_dates(form: str, expected: str) -> None:
-    assert json.loads(written(("day",), date_format=form)) == {"day": expected}
-
-
-@pytest.mark.parametrize(
-    ("form", "expected"),
-    [
-        ("datetime", "2026-03-31T09:15:30"),
-        ("zone", "2026-03-31T09:15:30+02:00"),
-        ("ms", "2026-03-31T09:15:30.123"),
-        ("utc_ms", "2026-03-31T07:15:30.123Z"),
-    ],
-)
-def test_date_times(form: str, expected: str) -> None:
-    assert json.loads(written(("at",), datetime_format=form)) == {"at": expected}
+def test_dates_and_times(field: str, dialect: str, form: str, expected: str) -> None:
+    assert json.loads(written((field,), **{dialect: form})) == {field: expected}
 
 
 def test_money_is_written_digit_by_digit() -> None:

@@ -13,6 +13,7 @@ import pytest
 from bms.endpoints import ENDPOINTS
 from bms_sandbox.serve import Sandbox, running
 from bms_sandbox.tokens import Credentials
+from tests.bms_provider.conftest import fields_of
 from tests.dags.airflow_program import connection_to, documented, new_database, run_program
 from tests.listeners import Statsd, statsd
 
@@ -104,21 +105,14 @@ def runs(
         connection.cursor().executemany(insert, SIGNUPS)
     options = ("--today", "2026-03-31", "--frozen", "--contacts", "6")
     with running(credentials=CREDENTIALS, options=options) as sandbox, statsd() as metrics:
-        form = {
-            "conn_type": "bms",
-            "host": sandbox.url,
-            "login": CREDENTIALS.client_id,
-            "password": CREDENTIALS.secret,
-            "extra": {"application_id": CREDENTIALS.application_id},
-        }
+        form = {"conn_type": "bms", **fields_of(sandbox)}
         last, output = run_program(
             FOLDER / "run_dags.py",
             dags,
             home=home,
             dags=dags,
             database=airflow,
-            AIRFLOW__METRICS__STATSD_ON="True",
-            AIRFLOW__METRICS__STATSD_PORT=str(metrics.port),
+            **metrics.variables,
             AIRFLOW_CONN_BMS_DEFAULT=json.dumps(form),
             AIRFLOW_CONN_BMS_WAREHOUSE=connection_to(warehouse),
             AIRFLOW_CONN_MY_DATABASE=connection_to(mine),

@@ -57,22 +57,8 @@ def test_a_french_page_names_each_month_in_french() -> None:
         formatting.moment(datetime(2026, n, 2, tzinfo=UTC), zone, months) for n in range(1, 13)
     ]
     assert shown[1] == "2 févr. 2026, 01:00"
-    assert [each.split()[1] for each in shown] == (
-        [
-            "janv.",
-            "févr.",
-            "mars",
-            "avr.",
-            "mai",
-            "juin",
-            "juil.",
-            "août",
-            "sept.",
-            "oct.",
-            "nov.",
-            "déc.",
-        ]
-    )
+    names = " ".join(each.split()[1] for each in shown)
+    assert names == "janv. févr. mars avr. mai juin juil. août sept. oct. nov. déc."
 
 
 @pytest.mark.parametrize(("ms", "text"), [(None, "\u2013"), (3.2, f"3{T}ms"), (1500.0, f"1.5{T}s")])

@@ -16,6 +16,7 @@ from bms.endpoints import BY_NAME, ENDPOINTS
 from bms_provider.hooks import access
 from bms_provider.hooks.bms import BmsHook
 from bms_sandbox.serve import Sandbox
+from tests.bms_provider.conftest import fields_of
 
 SCOPES = sorted({endpoint.scope for endpoint in ENDPOINTS if endpoint.scope})
 
@@ -96,14 +97,10 @@ def test_a_failed_test_makes_one_attempt_and_advises_what_to_check(
 def test_a_failed_test_names_the_wrong_field_and_quotes_no_value(
     sandbox: Sandbox, connect: Any, fields: dict[str, Any], advice: str
 ) -> None:
-    given = {
-        "host": sandbox.url + fields.pop("path", ""),
-        "login": sandbox.credentials.client_id,
-        "password": sandbox.credentials.secret,
-        **fields,
-    }
-    application = {"application_id": sandbox.credentials.application_id}
-    connect(**{**given, "extra": {**application, **given.get("extra", {})}})
+    given = fields_of(sandbox, **fields.get("extra", {}))
+    path = fields.get("path", "")
+    changed = {name: fields[name] for name in fields.keys() - {"extra", "path"}}
+    connect(**given | {"host": f"{sandbox.url}{path}"} | changed)
     succeeded, text = BmsHook().test_connection()
     assert not succeeded
     assert advice in text
@@ -255,27 +252,16 @@ def test_a_connection_survives_the_uri_of_airflow_s_test_button(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Airflow's Test stores the form in an environment variable as a URI and parses it."""
-    extra = {
-        "application_id": sandbox.credentials.application_id,
-        "entities": "1, 2",
-        "page_size": 50,
-        "verify": "true",
-        "proxies": {"https": "http://p:3128"},
-    }
-    stored = StoredConnection(
-        conn_id="form",
-        conn_type="bms",
-        host=f"{sandbox.url}/",
-        port=int(sandbox.url.rpartition(":")[2]),
-        login=sandbox.credentials.client_id,
-        password=sandbox.credentials.secret,
-        extra=json.dumps(extra),
-    )
+    proxies = {"https": "http://p:3128"}
+    fields = fields_of(sandbox, entities="1, 2", page_size=50, verify="true", proxies=proxies)
+    port = int(sandbox.url.rpartition(":")[2])
+    given = fields | {"host": f"{sandbox.url}/", "extra": json.dumps(fields["extra"])}
+    stored = StoredConnection(conn_id="form", conn_type="bms", port=port, **given)
     monkeypatch.setitem(os.environ, "AIRFLOW_CONN_FORM", stored.get_uri())
     hook = BmsHook("form")
     assert hook.test_connection()[0]
     assert (hook.entities, hook.settings.page_size) == ([1, 2], 50)
-    assert hook.settings.proxies == extra["proxies"]
+    assert hook.settings.proxies == proxies
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from bms.endpoints import BY_NAME, ENDPOINTS, Endpoint
 from bms.errors import AmbiguousWrite, InvalidRecords, MissingScope
 from bms_provider.hooks.bms import BmsHook
 from bms_sandbox.serve import Sandbox
+from tests.bms_provider.conftest import fields_of
 from tests.bms_provider.hooks.supervisor import Supervisor, supervised
 
 CREATES = [endpoint for endpoint in ENDPOINTS if not endpoint.idempotent]
@@ -38,16 +39,9 @@ def task_context() -> Any:
 @pytest.fixture
 def connection(sandbox: Sandbox) -> dict[str, Any]:
     """The connection as Airflow's supervisor returns it."""
-    return {
-        "conn_id": "bms_stored",
-        "conn_type": "bms",
-        "schema": None,
-        "port": None,
-        "host": sandbox.url,
-        "login": sandbox.credentials.client_id,
-        "password": sandbox.credentials.secret,
-        "extra": json.dumps({"application_id": sandbox.credentials.application_id}),
-    }
+    fields = fields_of(sandbox)
+    stored = {"conn_id": "bms_stored", "conn_type": "bms", "schema": None, "port": None}
+    return {**stored, **fields, "extra": json.dumps(fields["extra"])}
 
 
 def masked(supervisor: Supervisor) -> set[str]:
@@ -149,7 +143,7 @@ def test_the_timeout_of_a_task_during_a_creation_fails_the_task_for_good(
     sandbox: Sandbox, endpoint: Endpoint
 ) -> None:
     """Airflow would retry the timeout itself, while the service goes on with the creation."""
-    sandbox.set_fault("latency", operation=endpoint.name, seconds=30.0)
+    sandbox.set_fault("latency", operation=endpoint.name, seconds=3600.0)
 
     def end(*_: object) -> None:
         raise AirflowTaskTimeout

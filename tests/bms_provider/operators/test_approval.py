@@ -45,6 +45,12 @@ class Asked:
         self.next_kwargs = waiting.value.kwargs or {}
 
 
+def answered(chosen: str, user: Any = None) -> dict[str, Any]:
+    """Return the event of an answer."""
+    event = {"chosen_options": [chosen], "params_input": {}, "responded_by_user": user}
+    return {**event, "responded_at": datetime.now(UTC)}
+
+
 def test_the_question_and_its_approvers_are_stored_and_a_message_is_sent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -79,28 +85,20 @@ def test_the_buttons_are_in_the_language_of_the_inbox_and_equally_prominent(
     assert stored["defaults"] is None
 
 
-@pytest.mark.parametrize(
-    ("chosen", "user", "answer"),
-    [
-        ("Approuver", {"id": "7", "name": "Marie"}, (True, "Marie")),
-        ("Rejeter", {"id": "7", "name": "Marie"}, (False, "Marie")),
-    ],
-)
+@pytest.mark.parametrize(("chosen", "approved"), [("Approuver", True), ("Rejeter", False)])
 def test_the_answer_has_the_plan_and_the_approver(
-    monkeypatch: pytest.MonkeyPatch, chosen: str, user: Any, answer: tuple[bool, str]
+    monkeypatch: pytest.MonkeyPatch, chosen: str, approved: bool
 ) -> None:
-    given = {"chosen_options": [chosen], "params_input": {}, "responded_by_user": user}
-    event = {**given, "responded_at": datetime.now(UTC)}
     proposal = Asked(monkeypatch).operator.proposal
     resumed = BmsApprovePlanOperator(task_id="approve", proposal=proposal)  # as another process
-    found = resumed.execute_complete({}, event)
-    assert (found["plan"], found["approved"], found["who"]) == ("ab", *answer)
+    found = resumed.execute_complete({}, answered(chosen, {"id": "7", "name": "Marie"}))
+    assert (found["plan"], found["approved"], found["who"]) == ("ab", approved, "Marie")
 
 
 @pytest.mark.parametrize(
     ("event", "who"),
     [
-        ({"chosen_options": ["Approuver"], "params_input": {}, "responded_by_user": None}, True),
+        (answered("Approuver"), True),
         ({"error": "The response timeout has passed.", "error_type": "timeout"}, False),
     ],
 )
@@ -128,10 +126,5 @@ def test_a_request_of_the_release_before_is_answered_in_english(
 ) -> None:
     asked = Asked(monkeypatch)
     del asked.operator.proposal["question"]["options"]
-    given: dict[str, Any] = {
-        "chosen_options": ["Approve"],
-        "params_input": {},
-        "responded_by_user": None,
-    }
     resumed = BmsApprovePlanOperator(task_id="approve", proposal=asked.operator.proposal)
-    assert resumed.execute_complete({}, {**given, "responded_at": datetime.now(UTC)})["approved"]
+    assert resumed.execute_complete({}, answered("Approve"))["approved"]

@@ -17,6 +17,7 @@ from bms_provider.operators.base import SERVICE_RETRIES, BmsOperator
 from bms_provider.operators.consultants import BmsListConsultantsOperator
 from bms_provider.operators.contacts import BmsCreateContactOperator, BmsReadContactOperator
 from bms_sandbox.serve import Sandbox
+from tests.bms_provider.conftest import fields_of
 
 
 @pytest.mark.usefixtures("connected", "data_root")
@@ -85,7 +86,7 @@ def test_the_log_has_what_the_service_granted_and_what_went_where(
 def slow_list(sandbox: Sandbox, connected: Any) -> Iterator[BmsListConsultantsOperator]:
     """An operator whose list does not arrive before a signal of the alarm clock."""
     assert connected
-    sandbox.set_fault("latency", operation="list_consultants", seconds=30.0)
+    sandbox.set_fault("latency", operation="list_consultants", seconds=3600.0)
     before = signal.getsignal(signal.SIGALRM)
     yield BmsListConsultantsOperator(task_id="list")
     signal.signal(signal.SIGALRM, before)
@@ -166,12 +167,6 @@ def test_operators_use_the_service_s_retry_policy_by_default() -> None:
 
 
 def test_another_connection_can_be_used(sandbox: Sandbox, connect: Any) -> None:
-    connect(
-        "other",
-        host=sandbox.url,
-        login=sandbox.credentials.client_id,
-        password=sandbox.credentials.secret,
-        extra={"application_id": sandbox.credentials.application_id},
-    )
+    connect("other", **fields_of(sandbox))
     access = BmsCheckAccessOperator(task_id="check", bms_conn_id="other").execute({})
     assert access["scopes"]

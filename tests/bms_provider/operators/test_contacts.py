@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from bms.arguments import BadArgument
-from bms.errors import NotFound
 from bms_provider.operators.contacts import BmsListContactsOperator, BmsReadContactOperator
 from bms_sandbox.serve import Sandbox
 
@@ -80,9 +79,3 @@ def test_one_contact_is_written_as_one_object(sandbox: Sandbox, data_root: Path)
     assert json.loads((data_root / "c.json").read_text())["id"] == id_contact
     assert manifest["rows"] == 1
     assert manifest["operation"] == "read_contact"
-
-
-@pytest.mark.usefixtures("data_root")
-def test_reading_a_missing_contact_raises_not_found() -> None:
-    with pytest.raises(NotFound):
-        BmsReadContactOperator(task_id="read", id_contact=404_040, path="c.json").execute({})

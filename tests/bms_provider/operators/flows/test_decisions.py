@@ -11,6 +11,7 @@ from bms_flows.onboarding.inbox.archive import FileChanged
 from bms_flows.onboarding.reporting.review import InvalidDecision
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.queries import waiting
+from tests.bms_provider.conftest import fields_of
 from tests.bms_provider.operators.flows.execution import DROP, HEADER, enter, plan
 from tests.bms_provider.operators.flows.test_drops import (
     carried,
@@ -146,13 +147,7 @@ def test_a_released_row_of_an_entity_without_employees_needs_approval(
     sandbox: Sandbox, doubtful: str, connect: Callable[..., None], inbox: Path
 ) -> None:
     """A list without any record may be a failure."""
-    given = sandbox.credentials
-    connect(
-        host=sandbox.url,
-        login=given.client_id,
-        password=given.secret,
-        extra={"application_id": given.application_id, "entities": "1, 3"},
-    )
+    connect(**fields_of(sandbox, entities="1, 3"))
     assert all(row["id_entity"] != 3 for row in sandbox.rows("employees"))
     file = inbox / "mars.csv"
     file.write_text(HEADER + doubtful.replace(";1;", ";3;", 1))

@@ -1,7 +1,6 @@
 """Four eyes: a user approves no drop that the user submitted or whose run the user triggered."""
 
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from bms_flows.onboarding.settings import OnboardingSettings
 from bms_provider.operators.approval import BmsApprovePlanOperator
 from tests.bms_provider.operators.flows.execution import enter, plan, task_of
 from tests.bms_provider.operators.flows.test_drops import connected  # noqa: F401 - a fixture
+from tests.bms_provider.operators.test_approval import answered
 from tests.support.sql import execute, scalar
 
 TWO = '{"employees": ["marie", "paul"]}'
@@ -67,19 +67,14 @@ def test_the_answer_of_the_user_who_submitted_the_drop_is_void(
         assert proposed["question"]["users"] == ["paul"]
         execute(warehouse, "update bms.creation_plan set notified_at = now()")
         operator = BmsApprovePlanOperator(task_id="approve", proposal=proposed)
-        event: dict[str, Any] = {
-            "chosen_options": ["Approuver"],
-            "params_input": {},
-            "responded_at": datetime.now(UTC),
-        }
         # Airflow refuses the answer of a user who isn't assigned; an administrator changed the request.
         for user in ({"id": "marie", "name": "Marie"}, {"id": "7", "name": "marie"}):
             with pytest.raises(TaskAwaitingInput):
-                operator.execute_complete(context, {**event, "responded_by_user": user})
+                operator.execute_complete(context, answered("Approuver", user))
             due = scalar(warehouse, "select notified_at is null from bms.creation_plan")
             assert due, "a message goes out again"
-        answered = {**event, "responded_by_user": {"id": "paul", "name": "Paul"}}
-        assert operator.execute_complete(context, answered)["approved"] is True
+        answer = answered("Approuver", {"id": "paul", "name": "Paul"})
+        assert operator.execute_complete(context, answer)["approved"] is True
     assert [each["assigned_users"] for each in asked] == [[{"id": "paul", "name": "paul"}]] * 2
 
 

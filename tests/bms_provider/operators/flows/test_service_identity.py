@@ -16,7 +16,7 @@ from bms_provider.operators.flows.loads import (
     BmsSyncOperator,
 )
 from bms_sandbox.serve import Sandbox
-from tests.bms_provider.conftest import Connect
+from tests.bms_provider.conftest import Connect, fields_of
 from tests.bms_provider.operators.flows.execution import done, plan, task_of
 from tests.support.sql import scalar
 
@@ -94,15 +94,11 @@ WRITING: dict[str, tuple[Callable[[], object], dict[str, Any]]] = {
 def test_a_task_of_another_service_fails_before_requests_and_writes(
     task: str, change: str, sandbox: Sandbox, warehouse: Engine, connect: Callable[..., None]
 ) -> None:
-    credentials = sandbox.credentials
-    application_id = credentials.application_id if change == "host" else "another-application"
-    connect(
+    if change == "host":
         # The sandbox answers under both names, so that a request would be counted.
-        host=f"{sandbox.url}{'/v2' if change == 'host' else ''}",
-        login=credentials.client_id,
-        password=credentials.secret,
-        extra={"application_id": application_id, "entities": "1"},
-    )
+        connect(**fields_of(sandbox, entities="1") | {"host": f"{sandbox.url}/v2"})
+    else:
+        connect(**fields_of(sandbox, entities="1", application_id="another-application"))
     before = everything(warehouse)
     called, params = WRITING[task]
     with run(**params), pytest.raises(ServiceMismatch, match="bms service --confirm"):
