@@ -38,23 +38,32 @@ def forget(key: int) -> Callable[[Mirror], object]:
     return lambda mirror: execute(mirror.warehouse, statement)
 
 
-NIGHTS: list[Callable[[Mirror], object]] = [
-    lambda _: None,
-    lambda _: None,
-    edit(1003, city="Nantes"),
-    edit(1004, id_account_manager=None),
-    edit(1004, id_account_manager=7),
-    edit(1005, deleted=True),
-    edit(1005, deleted=False),
-    forget(1006),
-    lambda mirror: execute(mirror.warehouse, "update bms.contact set _assigned = not _assigned"),
-    lambda mirror: mirror.sandbox.delete("contacts", 1007),
-    lambda mirror: mirror.sandbox.insert("contacts", id=1007, last_name="Dupré"),
-    lambda mirror: mirror.sandbox.set_dialect(json_text="escaped"),
-    lambda mirror: mirror.sandbox.set_dialect(extra_fields=True),
-    lambda mirror: mirror.sandbox.set_dialect(all_includes_deleted=False),
-    lambda _: None,
+def dialect(**given: Any) -> Callable[[Mirror], object]:
+    return lambda mirror: mirror.sandbox.set_dialect(**given)
+
+
+NIGHTS: list[list[Callable[[Mirror], object]]] = [
+    [],
+    [],
+    [
+        edit(1003, city="Nantes"),
+        edit(1004, id_account_manager=None),
+        edit(1005, deleted=True),
+        lambda mirror: mirror.sandbox.delete("contacts", 1007),
+    ],
+    [
+        edit(1004, id_account_manager=7),
+        edit(1005, deleted=False),
+        forget(1006),
+        lambda mirror: mirror.sandbox.insert("contacts", id=1007, last_name="Dupré"),
+    ],
+    [lambda mirror: execute(mirror.warehouse, "update bms.contact set _assigned = not _assigned")],
+    [dialect(json_text="escaped")],
+    [dialect(extra_fields=True)],
+    [dialect(all_includes_deleted=False)],
+    [],
 ]
+"""Changes of a night, each of another row or of all rows."""
 
 
 def results(mirror: Mirror, prepare: str) -> dict[str, Any]:
@@ -64,8 +73,9 @@ def results(mirror: Mirror, prepare: str) -> dict[str, Any]:
     execute(mirror.warehouse, f"truncate {everything} restart identity cascade")
     mirror.sandbox.reset()
     mirror.sandbox.fill(contacts=14, consultants=0, employees=0)
-    for number, change in enumerate(NIGHTS):
-        change(mirror)
+    for number, changes in enumerate(NIGHTS):
+        for change in changes:
+            change(mirror)
         if prepare and number:
             execute(mirror.warehouse, prepare)
         mirror.run(page_size=5, asked=RunOptions(accept_gone=True))
