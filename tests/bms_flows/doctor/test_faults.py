@@ -244,28 +244,31 @@ def test_a_clock_that_is_ahead_of_database_and_service(project: Path) -> None:
     assert ["database" in skews[0], "service" in skews[1]] == [True, True]
 
 
-def test_a_service_that_does_not_answer(
-    doctor: Doctor, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("given", "code", "detail"),
+    [
+        ({"host": "http://127.0.0.1:1"}, "service_unreachable", ""),
+        ({"secret": "wrong-secret-1"}, "TokenRefused", ""),
+        (
+            {"application_id": ""},
+            "connection_invalid",
+            "Connection bms_default: extra application_id (Application ID) is empty.",
+        ),
+    ],
+    ids=["no answer", "refused secret", "no application id"],
+)
+def test_a_wrong_connection(
+    doctor: Doctor,
+    sandbox: Sandbox,
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, str],
+    code: str,
+    detail: str,
 ) -> None:
-    connect(sandbox, monkeypatch, host="http://127.0.0.1:1")
-    assert "service_unreachable" in named(doctor())
-
-
-def test_a_secret_that_is_refused(
-    doctor: Doctor, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connect(sandbox, monkeypatch, secret="wrong-secret-1")
+    connect(sandbox, monkeypatch, **given)
     found = named(doctor())
-    assert "TokenRefused" in found
+    assert detail in found[code]
     assert "wrong-secret-1" not in str(found)
-
-
-def test_a_connection_without_application_id(
-    doctor: Doctor, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connect(sandbox, monkeypatch, application_id="")
-    expected = "Connection bms_default: extra application_id (Application ID) is empty."
-    assert named(doctor())["connection_invalid"] == expected
 
 
 def test_a_missing_scope(doctor: Doctor, sandbox: Sandbox) -> None:

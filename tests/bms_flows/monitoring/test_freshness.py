@@ -128,16 +128,22 @@ def test_only_complete_loads_count(steps: StepRuns, state: str) -> None:
     assert found.state == ("late" if state == "running" else state)
 
 
-def test_a_later_attempt_replaces_the_earlier_one(steps: StepRuns) -> None:
-    steps.step("contact_sync", 1, "failed", dag_run_id="scheduled__a")
-    steps.step("contact_sync", 0.9, dag_run_id="scheduled__a")
-    assert steps.contacts().state == "fresh"
-
-
-def test_a_restricted_load_does_not_count(steps: StepRuns) -> None:
-    steps.step("contact_sync", 3)
-    steps.step("contact_sync", 0.5, details={"whole": False})
-    assert steps.contacts().state == "late"
+@pytest.mark.parametrize(
+    ("flow", "latest", "state"),
+    [
+        ("contact_sync", {"dag_run_id": "scheduled__3"}, "fresh"),
+        ("contact_sync", {"details": {"whole": False}}, "late"),
+        ("invoice_extraction", {"step": "plan", "window_end": date(2026, 3, 30)}, "late"),
+    ],
+    ids=["later attempt", "restricted load", "planning step"],
+)
+def test_a_later_attempt_counts_and_a_restricted_load_or_a_plan_does_not(
+    steps: StepRuns, flow: str, latest: dict[str, Any], state: str
+) -> None:
+    steps.step("contact_sync", 3, "failed" if state == "fresh" else "complete")
+    steps.load(30)
+    steps.step(flow, 0.5, **latest)
+    assert read_freshness(steps.connection, SETTINGS, NOW)[flow].state == state
 
 
 def test_a_load_of_older_days_does_not_count(steps: StepRuns) -> None:
@@ -171,14 +177,9 @@ def test_the_company_s_time_zone_determines_the_last_whole_day(steps: StepRuns) 
 
 def test_a_load_is_complete_if_all_of_its_steps_are(steps: StepRuns) -> None:
     steps.load(30)
+    older: dict[str, Any] = {"window_start": date(2025, 3, 1), "window_end": date(2025, 3, 31)}
     steps.load(1, dag_run_id="scheduled__x")
-    steps.load(
-        1,
-        "suspect",
-        dag_run_id="scheduled__x",
-        window_start=date(2025, 3, 1),
-        window_end=date(2025, 3, 31),
-    )
+    steps.load(1, "suspect", dag_run_id="scheduled__x", **older)
     assert steps.invoices().state == "suspect"
 
 
@@ -231,12 +232,6 @@ def test_the_latest_manual_run_determines_the_expected_entities_without_a_schedu
 ) -> None:
     steps.load(1, id_entity=8, dag_run_id="manual__1")
     assert [each.id_entity for each in steps.invoices().entities] == [8]
-
-
-def test_a_planning_step_is_no_load(steps: StepRuns) -> None:
-    steps.load(30)
-    steps.step("invoice_extraction", 1, step="plan", window_end=date(2026, 3, 30))
-    assert steps.invoices().state == "late"
 
 
 def test_an_old_complete_load_counts_if_there_is_no_recent_one(steps: StepRuns) -> None:

@@ -17,7 +17,7 @@ from bms_flows.runtime.fork_server import (
 )
 
 if "SLOW_IMPORT" in os.environ:
-    time.sleep(5)
+    time.sleep(2.5)
 
 LIMITS = CallLimits(memory=64 << 20, cpu_s=1, wall_s=2, calls=2)
 

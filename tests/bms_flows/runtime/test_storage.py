@@ -83,33 +83,23 @@ def test_two_that_write_one_file_publish_whole_ones_only(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("number", "file"),
-    [(errno.EACCES, "inbox/employees/Dupont.csv"), (errno.EROFS, "inbox/employees")],
+    ("number", "file", "raised", "text"),
+    [
+        (errno.EACCES, "/Dupont.csv", DataRootRefused, ", in {} (Permission denied); grant"),
+        (errno.EROFS, "", DataRootRefused, ", in {} (Read-only file system); grant"),
+        (errno.EBUSY, "/Dupont.xlsx", FileInUse, "a file in {} is in use"),
+        (errno.EHOSTDOWN, "/Dupont.xlsx", StorageFailed, "a file in {}: Host is down; "),
+    ],
 )
-def test_a_refusal_below_the_data_root_names_the_setting_and_no_file(
-    tmp_path: Path, number: int, file: str
+def test_an_error_below_the_data_root_names_its_folder_and_no_file(
+    tmp_path: Path, number: int, file: str, raised: type[Exception], text: str
 ) -> None:
-    with pytest.raises(DataRootRefused) as error, explain_refusal(UPath(tmp_path)):
-        raise OSError(number, os.strerror(number), str(tmp_path / file))
-    assert f"BMS_DATA_ROOT is {tmp_path}: this process may not" in str(error.value)
-    assert f"in inbox/employees ({os.strerror(number)}); grant" in str(error.value)
-
-
-def test_a_file_in_use_is_retriable_and_not_named(tmp_path: Path) -> None:
-    file = str(tmp_path / "inbox" / "employees" / "Dupont.xlsx")
-    with pytest.raises(FileInUse) as error, explain_refusal(UPath(tmp_path)):
-        raise OSError(errno.EBUSY, "Device or resource busy", file)
-    assert "a file in inbox/employees is in use" in str(error.value)
-    assert error.value.retriable
-
-
-def test_a_share_that_fails_is_retriable_and_no_file_is_named(tmp_path: Path) -> None:
-    file = str(tmp_path / "inbox" / "employees" / "Dupont.xlsx")
-    with pytest.raises(StorageFailed) as error, explain_refusal(UPath(tmp_path)):
-        raise OSError(errno.EHOSTDOWN, os.strerror(errno.EHOSTDOWN), file)
-    assert str(error.value).startswith("a file in inbox/employees: Host is down; ")
-    assert error.value.retriable
+    with pytest.raises(raised) as error, explain_refusal(UPath(tmp_path)):
+        raise OSError(number, os.strerror(number), f"{tmp_path}/inbox/employees{file}")
+    assert text.format("inbox/employees") in str(error.value)
+    assert "Dupont" not in str(error.value)
     assert error.value.__suppress_context__
+    assert vars(raised)["retriable"] == (raised is not DataRootRefused)
 
 
 def test_a_data_root_that_can_not_be_made_is_named() -> None:
