@@ -29,6 +29,7 @@ from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 from bms_warehouse.queries.records import fingerprint
 from bms_warehouse.tables import client_invoice
+from tests.support.sql import execute
 
 Row = dict[str, Any]
 
@@ -208,3 +209,9 @@ def table_hash(warehouse: Engine) -> str:
     """Return a digest of all invoices, whatever their order."""
     with warehouse.connect() as connection:
         return fingerprint(connection, client_invoice)
+
+
+def empty_invoices(warehouse: Engine) -> None:
+    """Delete all invoices, their versions, and what is known of their days."""
+    tables = ("client_invoice", "client_invoice_superseded", "client_invoice_day")
+    execute(warehouse, f"truncate {', '.join(f'bms.{name}' for name in tables)}")

@@ -49,7 +49,11 @@ RESULTS = {
 }
 
 
-def rows() -> list[dict[str, Any]]:
+Rows = list[dict[str, Any]]
+Change = Callable[[Rows], object]
+
+
+def rows() -> Rows:
     return [
         invoice(
             key,
@@ -63,46 +67,69 @@ def rows() -> list[dict[str, Any]]:
     ]
 
 
-def edit(row: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    row.update(changes)
-    return row
+def row(listed: Rows, key: int) -> dict[str, Any]:
+    return next(each for each in listed if each["id_invoice"] == key)
 
 
-NIGHTS: list[Callable[[list[dict[str, Any]]], object]] = [
-    lambda listed: listed,
-    lambda listed: listed,
-    lambda listed: edit(listed[3], total_due=0),
-    lambda listed: listed.reverse(),
-    lambda listed: listed.append(invoice(61, FIRST)),
-    lambda listed: listed.pop(7),
-    lambda listed: edit(listed[5], invoice_date=LAST.isoformat()),
-    lambda listed: edit(listed[6], invoice_date=None),
-    lambda listed: listed.append(listed[9] | {"total_due": 5}),  # a copy
-    lambda listed: edit(listed[11], total_due="1,5"),  # quarantined
-    lambda listed: edit(listed[12], canceled=0),  # converted
-    lambda listed: edit(listed[13], status_name="Acquittée"),  # two names of a code on a day
-    lambda listed: edit(listed[13], total_vat="1.005"),
-    lambda listed: edit(listed[14], status=None, po_number='a "b",\nc', client_name=""),
-    lambda listed: edit(listed[14], total_due=12, currency="CHF", client_name=None),
-    lambda listed: listed.append(
-        invoice(62, FIRST, reference_number=listed[8]["reference_number"])
-    ),
-    lambda listed: edit(listed[15], invoice_date=(FIRST + 3 * DAY).isoformat()),
-    lambda listed: [edit(row, status_name="Réglée") for row in listed],
-    lambda listed: [edit(row, unknown={"a": 1}) for row in listed],
-    lambda listed: listed,
+def edit(key: int, **changes: Any) -> Change:
+    return lambda listed: row(listed, key).update(changes)
+
+
+def edit_all(**changes: Any) -> Change:
+    return lambda listed: [each.update(changes) for each in listed]
+
+
+def add(key: int, **given: Any) -> Change:
+    return lambda listed: listed.append(invoice(key, FIRST, **given))
+
+
+def remove(key: int) -> Change:
+    return lambda listed: listed.remove(row(listed, key))
+
+
+def copy(key: int, **changes: Any) -> Change:
+    return lambda listed: listed.append(row(listed, key) | changes)
+
+
+NIGHTS: list[list[Change]] = [
+    [],
+    [],
+    [lambda listed: listed.reverse()],
+    [
+        add(61),
+        remove(8),
+        edit(5, total_due=7),
+        edit(6, invoice_date=LAST.isoformat()),
+        edit(16, invoice_date=(FIRST + 2 * DAY).isoformat()),
+    ],
+    [
+        add(62, reference_number="F9"),
+        edit(12, total_due="1,5"),  # quarantined
+        edit(13, canceled=0),  # converted
+        edit(14, status_name="Acquittée"),  # two names of a code on a day
+        edit(15, status=None, po_number='a "b",\nc', client_name=""),
+    ],
+    [edit_all(status_name="Réglée")],
+    [edit_all(unknown={"a": 1})],
+    [edit(14, total_vat="1.005"), edit(15, total_due=12, currency="CHF", client_name=None)],
+    [copy(9, total_due=5)],
+    [edit(7, invoice_date=None)],
 ]
+"""Changes of a night, each on other days."""
+HELD = {8, 9}
+"""Nights of which days are held: first a day, then all days."""
 
 
 def results(company: Company, prepare: str) -> dict[str, Any]:
     """Return all tables, without times, after nights in which the cache was prepared."""
     execute(company.warehouse, EMPTY)
     company.service.rows = rows()
-    for number, change in enumerate(NIGHTS):
-        change(company.service.rows)
+    for number, changes in enumerate(NIGHTS):
+        for change in changes:
+            change(company.service.rows)
         if prepare:
             execute(company.warehouse, prepare)
-        company.held(FIRST, LAST)
+        assert bool(company.held(FIRST, LAST)) == (number in HELD)
         if number == 0:
             execute(company.warehouse, "drop table if exists public.first_cache")
             execute(company.warehouse, f"create table public.first_cache as table {CACHE}")
@@ -148,7 +175,7 @@ def test_an_unchanged_day_is_not_decoded(company: Company, warehouse: Engine) ->
     again = company.read(FIRST, LAST)
     assert (again["rows_read"], again["unchanged"]) == (60, 60)
     assert entries(warehouse) == first
-    edit(company.service.rows[0], total_due=77)  # of the 60th invoice, in the first response
+    edit(60, total_due=77)(company.service.rows)  # in the first response
     assert company.read(FIRST, LAST)["changed"] == 1
     assert {day for day, by in entries(warehouse).items() if by != first[day]} == {FIRST + 6 * DAY}
     # Other requests find the same days.
@@ -181,9 +208,8 @@ def test_only_rows_that_differ_are_decoded(company: Company, warehouse: Engine) 
     company.service.rows.append(invoice(61, FIRST, status_name="Payée"))
     # First with the entries of decoded days, then with those of partly decoded days.
     for gone, others, equal in ((11, [1, 11], 58), (12, [1, 12, 61], 57)):
-        edit(company.service.rows[0], total_due=gone)
-        edit(company.service.rows[-1], total_due=gone)
-        company.service.rows[:] = [r for r in company.service.rows if r["id_invoice"] != gone]
+        for change in (edit(1, total_due=gone), edit(61, total_due=gone), remove(gone)):
+            change(company.service.rows)
         response, known = read()
         assert response.others
         assert [json.loads(bytes(row))["id_invoice"] for row in response.others] == [1, 61]
@@ -196,6 +222,8 @@ DAMAGE = {
     "another_hash": "update bms.client_invoice set _row_hash = '' where id_invoice = 4",
     "missing": "update bms.client_invoice set _missing_since = now() where id_invoice = 4",
     "deleted": "delete from bms.client_invoice where id_invoice = 4",
+    "never_listed": "insert into bms.client_invoice select (r).* from (select jsonb_populate_record("
+    "i, '{\"id_invoice\": 99}') as r from bms.client_invoice i where id_invoice = 4) as x",
 }
 
 
@@ -205,25 +233,15 @@ def test_a_warehouse_with_other_rows_is_corrected(
 ) -> None:
     company.service.rows = rows()
     company.read(FIRST, LAST)
-    query = "select id_invoice, _day, _row_hash, _missing_since is null from bms.client_invoice order by 1"
+    query = (
+        "select id_invoice, _day, _row_hash from bms.client_invoice where _missing_since is null"
+        " order by 1"
+    )
     before = fetch(warehouse, query)
     execute(warehouse, DAMAGE[damage])
     again = company.read(FIRST, LAST)
-    assert again["inserted"] + again["changed"] == 1
+    assert again["inserted"] + again["changed"] + again["missing"] == 1
     assert fetch(warehouse, query) == before
-
-
-def test_a_row_that_the_service_never_listed_is_marked_as_missing(
-    company: Company, warehouse: Engine
-) -> None:
-    company.service.rows = rows()
-    company.read(FIRST, LAST)
-    execute(
-        warehouse,
-        "insert into bms.client_invoice select (r).* from (select jsonb_populate_record(i, "
-        "'{\"id_invoice\": 99}') as r from bms.client_invoice i where id_invoice = 4) as x",
-    )
-    assert company.read(FIRST, LAST)["missing"] == 1
 
 
 def test_held_days_are_not_cached(company: Company, warehouse: Engine) -> None:
@@ -250,9 +268,12 @@ def test_an_entry_holds_for_its_settings_only(company: Company, warehouse: Engin
         return isinstance(read, SplitResponse) and not read.others
 
     assert known(1, zone, "invoice_date")
-    assert not known(2, zone, "invoice_date")
-    assert not known(1, "Pacific/Auckland", "invoice_date")
-    assert not known(1, zone, "created_on")
-    assert not known(1, zone, "invoice_date", frozenset({"unknown"}))
+    for other in (
+        (2, zone, "invoice_date"),
+        (1, "Pacific/Auckland", "invoice_date"),
+        (1, zone, "created_on"),
+        (1, zone, "invoice_date", frozenset({"unknown"})),
+    ):
+        assert not known(*other)
     body = body.replace(b'"F7"', b'"F8"')
     assert not known(1, zone, "invoice_date")

@@ -11,21 +11,6 @@ from hypothesis import strategies as st
 from bms_flows.invoices.dedup import MAX_DISJOINT, DedupIndex
 
 
-def test_those_that_came_before_are_found_among_others() -> None:
-    seen = DedupIndex()
-    seen.add([10, 30, 20])
-    seen.add([5, 25])
-    assert seen.known([1, 5, 15, 20, 25, 99]) == {5, 20, 25}
-
-
-def test_nothing_is_found_among_nothing_nor_before_anything_came() -> None:
-    seen = DedupIndex()
-    assert seen.known([1]) == set()
-    seen.add([])
-    seen.add([1])
-    assert seen.known([]) == set()
-
-
 def test_ids_beyond_64_bits_are_left_out() -> None:
     seen = DedupIndex()
     seen.add([2**63, 2**63 - 1, -(2**63), -(2**63) - 1])

@@ -10,8 +10,8 @@ from bms_sandbox.faults import KINDS
 from bms_sandbox.serve import Sandbox
 from bms_sandbox.wrong_responses import BUGS, CORRUPTIONS
 from tests.bms_flows.conftest import Extract
-from tests.bms_flows.invoices.listed import table_hash
-from tests.support.sql import execute, scalar, scalars
+from tests.bms_flows.invoices.listed import empty_invoices, table_hash
+from tests.support.sql import scalar, scalars
 
 DAYS = ("2026-03-10", "2026-03-20")
 
@@ -50,20 +50,13 @@ def test_every_fault_is_covered() -> None:
     assert READING.keys() | OF_CREATION_OR_PAGES | SILENT | CONTRADICTIONS == KINDS.keys()
 
 
-def empty(warehouse: Engine) -> None:
-    execute(
-        warehouse,
-        "truncate bms.client_invoice, bms.client_invoice_superseded, bms.client_invoice_day",
-    )
-
-
 @pytest.mark.parametrize("kind", READING)
 def test_a_passing_fault_leaves_the_same_table(
     sandbox: Sandbox, warehouse: Engine, extract: Extract, kind: str
 ) -> None:
     extract(*DAYS)
     before = table_hash(warehouse)
-    empty(warehouse)
+    empty_invoices(warehouse)
     sandbox.reset_counts()
     sandbox.set_fault(kind, operation="list_client_invoices", count=2, **READING[kind])
     extract(*DAYS)

@@ -55,6 +55,7 @@ def test_one_quiet_day_holds_itself_alone(quiet: Company, warehouse: Engine) -> 
     assert "1 of 54 days held for review, the other days are published" in message
     assert f"fewer_than_usual (2 on {QUIET}, usually about 20)" in message
     assert f"Held: {QUIET}/{QUIET}." in message
+    assert "accept_suspect" in message
     assert QUIET not in published(warehouse)
     assert [published(warehouse)[QUIET + n * DAY] for n in (1, 2, 3, 4)] == [PER_DAY] * 4
     *_, complete, held = steps(warehouse)

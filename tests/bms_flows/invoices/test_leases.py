@@ -37,10 +37,11 @@ def held(warehouse: Engine) -> int:
 def test_the_same_day_is_held_once(warehouse: Engine) -> None:
     with (
         lease_days(warehouse, unit(0, 9), step_run_id=1, task="a"),
-        pytest.raises(Busy),
+        pytest.raises(Busy) as busy,
         lease_days(warehouse, unit(9, 12), step_run_id=2, task="b"),
     ):
         pytest.fail("two held the tenth day")
+    assert busy.value.retriable
     assert held(warehouse) == 0
 
 
@@ -197,11 +198,6 @@ def test_a_lease_is_renewed_once_in_a_while(
         assert expires() == renewed, "it was renewed just now"
 
 
-def test_waiting_for_days_may_help() -> None:
-    assert Busy.retriable
-    assert LeaseLost.retriable
-
-
 def test_a_run_that_lost_its_days_publishes_nothing(
     warehouse: Engine, extract: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,7 +209,8 @@ def test_a_run_that_lost_its_days_publishes_nothing(
         return checked(*given, **named)
 
     monkeypatch.setattr(reviewing, "judge", check_at_last)
-    with pytest.raises(LeaseLost):
+    with pytest.raises(LeaseLost) as lost:
         extract("2026-03-02", "2026-03-06")
+    assert lost.value.retriable
     assert not scalar(warehouse, "select count(*) from bms.client_invoice")
     assert scalar(warehouse, "select state from bms.step_run") == "failed"

@@ -7,7 +7,13 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bms_flows.invoices.lookback import LONGEST_INTERVAL, DayState, join_windows, plan_lookback
+from bms_flows.invoices.lookback import (
+    LONGEST_INTERVAL,
+    DayState,
+    LookbackPlan,
+    join_windows,
+    plan_lookback,
+)
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY, Window
 
@@ -34,23 +40,23 @@ def whole(stored: Iterable[DayState]) -> list[DayState]:
     return [known.get(day, DayState(day, TODAY, TODAY, 0)) for day in between]
 
 
-def read_days(*stored: DayState, **given_: int) -> list[int]:
-    """Days ago that are read beyond the tail."""
+def planned(stored: Iterable[DayState], **given_: int) -> LookbackPlan:
     options = {"days": 35, "budget": 100, "rotation": 10**9, "gap": 0} | given_
-    found = plan_lookback(YESTERDAY, stored, settings(**options), today=TODAY)
-    return [(TODAY - day).days for window in found.windows for day in window if day < ago(35)]
+    return plan_lookback(YESTERDAY, [*stored], settings(**options), today=TODAY)
+
+
+def read_days(*stored: DayState) -> list[int]:
+    """Days ago that are read beyond the tail."""
+    windows = planned(stored).windows
+    return [(TODAY - day).days for window in windows for day in window if day < ago(35)]
 
 
 def test_the_latest_days_are_always_read() -> None:
-    found = plan_lookback(
-        YESTERDAY, [], settings(days=35, budget=9, rotation=9, gap=0), today=TODAY
-    )
-    assert found.windows == [Window(ago(35), ago(1))]
+    assert planned([]).windows == [Window(ago(35), ago(1))]
 
 
 def test_without_a_look_back_only_the_asked_days_are_read() -> None:
-    found = plan_lookback(YESTERDAY, [], settings(days=0, budget=9, rotation=9, gap=0), today=TODAY)
-    assert found.windows == [YESTERDAY]
+    assert planned([], days=0).windows == [YESTERDAY]
 
 
 def test_reads_of_an_unchanged_open_day_are_1_2_4_up_to_32_days_apart() -> None:
@@ -65,18 +71,14 @@ def test_reads_of_an_unchanged_open_day_are_1_2_4_up_to_32_days_apart() -> None:
 
 def test_a_day_without_open_invoices_is_left_to_the_rotation() -> None:
     closed = looked(50, read=20, changed=20, open_invoices=0)
-    assert read_days(*whole([closed])) == [
-        50
-    ]  # one in a thousand million, rounded up: the oldest look
+    assert read_days(*whole([closed])) == [50], "one in 10^9, rounded up: the oldest look"
     quieter = looked(60, read=30, changed=30, open_invoices=0)
     assert read_days(*whole([closed, quieter])) == [60]
 
 
 def test_the_budget_takes_the_longest_unseen_first_and_counts_the_rest() -> None:
     stored = whole(looked(40 + n, read=n, changed=n) for n in range(2, 12))
-    found = plan_lookback(
-        YESTERDAY, stored, settings(days=35, budget=3, rotation=10**9, gap=0), today=TODAY
-    )
+    found = planned(stored, budget=3)
     older = [window for window in found.windows if window.end < ago(35)]
     assert sum(window.days for window in older) == 3
     assert min(window.start for window in older) == ago(51)
@@ -87,9 +89,7 @@ def test_days_that_no_run_has_read_come_before_open_ones() -> None:
     """The DAG was paused for longer than it looks back."""
     stored = [looked(day, read=20, changed=20) for day in (60, 59, 50)]
     assert read_days(*stored) == [60, 59, *range(58, 50, -1), 50, *range(49, 35, -1)]
-    first = plan_lookback(
-        YESTERDAY, stored, settings(days=35, budget=9, rotation=10**9, gap=0), today=TODAY
-    )
+    first = planned(stored, budget=9)
     assert [window for window in first.windows if window.end < ago(35)] == [
         Window(ago(60), ago(60)),  # of the rotation
         Window(ago(58), ago(51)),
@@ -104,14 +104,8 @@ def test_days_before_the_first_that_was_ever_read_are_not_due() -> None:
 
 
 def test_a_day_that_is_read_anyway_takes_no_part_of_the_budget() -> None:
-    found = plan_lookback(
-        YESTERDAY,
-        [looked(35, read=20, changed=20)],
-        settings(days=35, budget=0, rotation=1, gap=0),
-        today=TODAY,
-    )
-    assert found.windows == [Window(ago(35), ago(1))]
-    assert found.over_budget == 0
+    found = planned([looked(35, read=20, changed=20)], budget=0, rotation=1)
+    assert (found.windows, found.over_budget) == ([Window(ago(35), ago(1))], 0)
 
 
 def test_an_open_day_is_read_on_the_day_that_it_is_due() -> None:
@@ -144,9 +138,7 @@ def test_near_days_become_one_request() -> None:
 )
 def test_no_open_day_is_unseen_for_longer_than_the_longest_interval(stored: list[DayState]) -> None:
     """Within the budget, a day whose last look is further back than that is always read."""
-    found = plan_lookback(
-        YESTERDAY, whole(stored), settings(days=35, budget=60, rotation=90, gap=2), today=TODAY
-    )
+    found = planned(whole(stored), budget=60, rotation=90, gap=2)
     read = {day for window in found.windows for day in window}
     assert found.over_budget == 0
     assert all(

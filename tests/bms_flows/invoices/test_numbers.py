@@ -17,7 +17,7 @@ from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import DAY
 from bms_warehouse.database import clock
 from proofs.losses_invoices import set_today
-from tests.bms_flows.invoices.listed import Company, days, invoice
+from tests.bms_flows.invoices.listed import Company, Row, days, invoice
 from tests.bms_flows.invoices.number_dialects import NUMBERS_FROM, NUMBERS_TO, lost_rows, numbered
 from tests.support.days import today
 from tests.support.sql import fetch, scalars
@@ -38,6 +38,12 @@ def first(company: Company) -> date:
     company.service.lost = {100}
     company.read(first, today() - DAY)
     return first
+
+
+def one_a_day(form: str) -> list[Row]:
+    """Return the invoices of forty days, numbered by `form`."""
+    numbered_days = enumerate(days(today() - COUNT * DAY, COUNT))
+    return [invoice(n, day, reference_number=form.format(n)) for n, day in numbered_days]
 
 
 def open_alarms(warehouse: Engine, *, later: timedelta = timedelta()) -> list[str]:
@@ -136,21 +142,16 @@ def test_a_hole_of_a_year_that_is_not_compared_any_more_stays(company: Company) 
 
 
 def test_an_invoice_in_quarantine_is_no_hole(company: Company) -> None:
-    first = today() - COUNT * DAY
-    company.service.rows = [
-        invoice(n, day, reference_number=f"FA-{n:05}") for n, day in enumerate(days(first, COUNT))
-    ]
+    company.service.rows = one_a_day("FA-{:05}")
     company.service.rows[30]["total_due"] = "twelve"
-    if company.held(first, today() - DAY):
+    if company.held(today() - COUNT * DAY, today() - DAY):
         company.accept()
     assert missing(company.warehouse) == set()
 
 
 def test_days_that_no_load_has_read_have_no_holes(company: Company) -> None:
     first = today() - COUNT * DAY
-    company.service.rows = [
-        invoice(n, day, reference_number=f"{n:05}") for n, day in enumerate(days(first, COUNT))
-    ]
+    company.service.rows = one_a_day("{:05}")
     company.read(first, first + 24 * DAY)
     company.read(first + 30 * DAY, today() - DAY)
     assert missing(company.warehouse) == set()

@@ -32,6 +32,13 @@ def filled(company: Company, first: date, count: int, per_day: int, **given: Any
     return rows
 
 
+def loaded(company: Company, count: int, per_day: int) -> list[Row]:
+    """Fill `count` days from the first on, and load them; return the rows."""
+    rows = filled(company, FIRST, count, per_day)
+    company.read(FIRST, FIRST + (count - 1) * DAY)
+    return rows
+
+
 def current(company: Company, condition: str = "true") -> int:
     query = f"select count(*) from bms.client_invoice where _missing_since is null and {condition}"
     return int(scalar(company.warehouse, query) or 0)
@@ -47,8 +54,7 @@ def nights_until_held(company: Company, night: Callable[[int], None], most: int)
 
 
 def test_losses_below_the_limit_of_a_run_add_up(company: Company) -> None:
-    rows = filled(company, FIRST, WEEKS * 7, 20)
-    company.read(FIRST, END - DAY)
+    rows = loaded(company, WEEKS * 7, 20)
 
     def lose(number: int) -> None:
         company.service.lost |= {row["id_invoice"] for row in rows[number::60]}
@@ -60,8 +66,7 @@ def test_losses_below_the_limit_of_a_run_add_up(company: Company) -> None:
 def test_a_first_week_in_which_no_field_is_empty_holds_no_history_with_few_empty_fields(
     company: Company,
 ) -> None:
-    filled(company, FIRST, 7, 12)
-    company.read(FIRST, FIRST + 6 * DAY)
+    loaded(company, 7, 12)
     rows = filled(company, FIRST + 7 * DAY, 63, 50)
     for row in rows[::150]:
         row["po_number"] = None
@@ -80,8 +85,7 @@ def test_the_last_invoices_of_a_small_company_are_not_lost_unseen(company: Compa
 
 
 def test_values_that_a_field_loses_add_up(company: Company) -> None:
-    rows = filled(company, FIRST, WEEKS * 7, 10)
-    company.read(FIRST, END - DAY)
+    rows = loaded(company, WEEKS * 7, 10)
 
     def lose(number: int) -> None:
         for row in rows[number::40]:
@@ -93,8 +97,7 @@ def test_values_that_a_field_loses_add_up(company: Company) -> None:
 
 def test_a_small_entity_that_stops_is_noticed_after_two_days(company: Company) -> None:
     """A single day without invoices is within chance."""
-    filled(company, FIRST, WEEKS * 7, 8)
-    company.read(FIRST, END - DAY)
+    loaded(company, WEEKS * 7, 8)
     assert company.held(END, END) == ""
     assert "fewer_than_usual (0 on 2 working days" in company.held(END, END + DAY)
 
@@ -127,8 +130,7 @@ MASS: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_change_of_most_stored_rows_is_held_and_accepted_once(
     company: Company, change: str
 ) -> None:
-    rows = filled(company, FIRST, 35, 10)
-    company.read(FIRST, FIRST + 34 * DAY)
+    rows = loaded(company, 35, 10)
     values, text_ = MASS[change]
     for row in rows:
         row.update(values)
@@ -149,8 +151,7 @@ NEW: dict[str, tuple[dict[str, Any], str]] = {
 def test_unusual_new_rows_are_held_and_a_lasting_change_is_accepted_once(
     company: Company, change: str
 ) -> None:
-    filled(company, FIRST, 35, 15)
-    company.read(FIRST, FIRST + 34 * DAY)
+    loaded(company, 35, 15)
     values, text_ = NEW[change]
     monday = FIRST + 35 * DAY
     filled(company, monday, 5, 15, **values)
@@ -161,8 +162,7 @@ def test_unusual_new_rows_are_held_and_a_lasting_change_is_accepted_once(
 
 
 def test_new_invoices_tripled_under_other_ids_are_held(company: Company) -> None:
-    filled(company, FIRST, 35, 10)
-    company.read(FIRST, FIRST + 34 * DAY)
+    loaded(company, 35, 10)
     monday = FIRST + 35 * DAY
     for row in filled(company, monday, 1, 10):
         company.service.rows += [
@@ -171,24 +171,15 @@ def test_new_invoices_tripled_under_other_ids_are_held(company: Company) -> None
     assert "reference_repeated (20 of 30 rows" in company.held(monday)
 
 
-def test_far_more_invoices_than_usual_are_held(company: Company) -> None:
-    filled(company, FIRST, WEEKS * 7, 10)
-    company.read(FIRST, END - DAY)
-    filled(company, END, 1, 60)
-    assert "more_than_usual (60 on" in company.held(END)
-
-
 def test_a_response_of_another_entity_is_held(company: Company) -> None:
     """The service ignores id_entity."""
-    filled(company, FIRST, 7, 10)
-    company.read(FIRST, FIRST + 6 * DAY)
+    loaded(company, 7, 10)
     assert "other_entity (" in company.held(FIRST, FIRST + 6 * DAY, entity=2)
     assert current(company, "id_entity = 2") == 0
 
 
 def test_equal_ids_of_other_invoices_are_legal(company: Company) -> None:
-    rows = filled(company, FIRST, 7, 10)
-    company.read(FIRST, FIRST + 6 * DAY)
+    rows = loaded(company, 7, 10)
     for row in rows:
         row.update(reference_number=f"B{row['id_invoice']}", id_client=7)
     assert company.held(FIRST, FIRST + 6 * DAY, entity=2) == ""
@@ -213,8 +204,7 @@ def test_an_accepted_change_of_all_invoices_covers_older_days_until_they_are_rea
     company: Company, name: str, values: tuple[object, object]
 ) -> None:
     """Old days are read in rotation, and shall not be held night after night: of merged clients, or a new base currency."""
-    rows, half = filled(company, FIRST, 70, 10), FIRST + 35 * DAY
-    company.read(FIRST, FIRST + 69 * DAY)
+    rows, half = loaded(company, 70, 10), FIRST + 35 * DAY
 
     def change(value: object) -> None:
         for row in rows:
@@ -234,8 +224,7 @@ def test_an_accepted_change_of_all_invoices_covers_older_days_until_they_are_rea
 def test_an_acceptance_covers_its_days_and_not_the_field(
     company: Company, empty: str | None
 ) -> None:
-    rows = filled(company, FIRST, 35, 10)
-    company.read(FIRST, FIRST + 34 * DAY)
+    rows = loaded(company, 35, 10)
     for row in rows[:50]:
         row["po_number"] = empty
     week = (FIRST, FIRST + 6 * DAY)

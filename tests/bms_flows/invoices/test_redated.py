@@ -159,12 +159,6 @@ def test_many_redated_invoices_are_no_loss(march: Company, warehouse: Engine) ->
         assert state(warehouse, 1000 + n)[:3] == (date(2026, 3, 17), "first", False)
 
 
-def test_no_request_is_sent_where_nothing_is_missing(march: Company) -> None:
-    march.service.asked.clear()
-    march.read(date(2026, 3, 10))
-    assert march.service.asked == [Window(date(2026, 3, 10), date(2026, 3, 10))]
-
-
 def test_the_days_asked_for_are_bounded_and_the_latest() -> None:
     today = date(2026, 11, 22)
     settings = FlowSettings(lookback_days=35, lookback_budget=120)

@@ -90,6 +90,6 @@ def test_a_day_that_is_not_over_is_not_held_for_few_invoices(
     sandbox.fill(invoices_per_day=40)
     sandbox.set_clock(datetime.now(UTC))
     extract((today() - 80 * DAY).isoformat(), (today() - DAY).isoformat())
-    for ahead in range(7):
+    for ahead in (0, 1, 6):
         day = (today() + ahead * DAY).isoformat()
         assert extract(day, day)["missing"] == 0
