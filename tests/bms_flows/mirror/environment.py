@@ -71,6 +71,10 @@ class Mirror:
         """Return the number of requests of the last run to an endpoint."""
         return len(self.counters.latencies.get(endpoint, ()))
 
+    def contact(self, number: int) -> dict[str, Any]:
+        """Return a contact of the service."""
+        return next(row for row in self.sandbox.rows("contacts") if row["id"] == number)
+
     def last_step(self) -> dict[str, Any]:
         """Return the recorded step of the last run."""
         [found] = fetch(self.warehouse, "select * from bms.step_run order by id desc limit 1")

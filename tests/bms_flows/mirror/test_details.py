@@ -110,12 +110,8 @@ def test_permanently_invalid_details_delay_no_other_detail_for_ever(mirror: Mirr
     mirror.settings = FlowSettings(mirror_details=4, mirror_rotation=2)
     for row in mirror.sandbox.rows("contacts")[6:]:
         mirror.sandbox.edit("contacts", row["id"], notes="unseen", modified_on=row["modified_on"])
-    mirror.sandbox.edit(
-        "contacts",
-        bad[5],
-        notes="valid",
-        modified_on=mirror.sandbox.rows("contacts")[5]["modified_on"],
-    )
+    modified_on = mirror.contact(bad[5])["modified_on"]
+    mirror.sandbox.edit("contacts", bad[5], notes="valid", modified_on=modified_on)
     for _ in range(8):
         mirror.run()
         assert mirror.requests("read_contact") <= 4
@@ -142,9 +138,9 @@ def test_an_invalid_detail_is_requested_until_it_is_valid(sandbox: Sandbox, mirr
     mirror.settings = FlowSettings(mirror_rotation=NEVER)
     mirror.run()
     kept = mirror.rows("bms.contact", "id in (1003, 1004)")
-    true = {row["id"]: row for row in sandbox.rows("contacts")}
     sandbox.edit("contacts", 1003, city="Brest", notes="a\0b")
-    sandbox.edit("contacts", 1004, notes="a\0b", modified_on=true[1004]["modified_on"])
+    modified_on = mirror.contact(1004)["modified_on"]
+    sandbox.edit("contacts", 1004, notes="a\0b", modified_on=modified_on)
     mirror.run(asked=RunOptions(full=True))
     for _ in range(2):
         assert quarantined(mirror) == [("1003 detail", "bad_text"), ("1004 detail", "bad_text")]
@@ -155,15 +151,13 @@ def test_an_invalid_detail_is_requested_until_it_is_valid(sandbox: Sandbox, mirr
     stored = mirror.rows("bms.contact", "id in (1003, 1004)")
     assert [row["notes"] for row in stored] == [row["notes"] for row in kept]
     assert stored[0]["city"] == "Brest"
-    true = {row["id"]: row for row in sandbox.rows("contacts")}
     for number in (1003, 1004):
-        sandbox.edit("contacts", number, notes="ab", modified_on=true[number]["modified_on"])
+        modified_on = mirror.contact(number)["modified_on"]
+        sandbox.edit("contacts", number, notes="ab", modified_on=modified_on)
     mirror.run()
     assert quarantined(mirror) == []
-    assert [row["notes"] for row in mirror.rows("bms.contact", "id in (1003, 1004)")] == [
-        "ab",
-        "ab",
-    ]
+    stored = mirror.rows("bms.contact", "id in (1003, 1004)")
+    assert [row["notes"] for row in stored] == ["ab", "ab"]
 
 
 def test_a_small_budget_delays_the_rotation_by_a_bounded_number_of_runs(mirror: Mirror) -> None:

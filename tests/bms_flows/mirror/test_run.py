@@ -73,10 +73,8 @@ def test_the_rotation_finds_changes_that_the_list_does_not_show(mirror: Mirror) 
     mirror.sandbox.fill(contacts=20)
     mirror.settings = FlowSettings(mirror_rotation=4)
     mirror.run()
-    true = next(row for row in mirror.sandbox.rows("contacts") if row["id"] == 1005)
-    mirror.sandbox.edit(
-        "contacts", 1005, notes="only in the detail", modified_on=true["modified_on"]
-    )
+    modified_on = mirror.contact(1005)["modified_on"]
+    mirror.sandbox.edit("contacts", 1005, notes="only in the detail", modified_on=modified_on)
     changed = [mirror.run()["changed"] for _ in range(4)]
     assert sorted(changed) == [0, 0, 0, 1]
     assert mirror.rows("bms.contact", "id = 1005")[0]["notes"] == "only in the detail"
@@ -102,7 +100,7 @@ def test_flagged_and_missing_contacts_are_both_deleted(sandbox: Sandbox, mirror:
 def test_a_contact_that_returns_has_a_new_version(mirror: Mirror, asked: RunOptions) -> None:
     mirror.sandbox.fill(contacts=30)
     mirror.run(asked=asked)
-    true = next(row for row in mirror.sandbox.rows("contacts") if row["id"] == 1004)
+    true = mirror.contact(1004)
     mirror.sandbox.delete("contacts", 1004)
     assert mirror.run(asked=asked)["missing"] == 1
     mirror.sandbox.insert("contacts", **true)
@@ -206,8 +204,8 @@ def test_a_restricted_run_does_not_count_for_freshness(sandbox: Sandbox, mirror:
 def test_a_contact_that_is_no_longer_assigned_loses_its_flag(mirror: Mirror) -> None:
     mirror.sandbox.fill(contacts=30)
     mirror.run()
-    true = next(row for row in mirror.sandbox.rows("contacts") if row["id"] == 1001)
-    mirror.sandbox.edit("contacts", 1001, id_account_manager=None, modified_on=true["modified_on"])
+    modified_on = mirror.contact(1001)["modified_on"]
+    mirror.sandbox.edit("contacts", 1001, id_account_manager=None, modified_on=modified_on)
     assert mirror.run()["changed"] == 1
     states = [row["_assigned"] for row in mirror.rows("bms.contact_version", "id = 1001")]
     assert states == [True, False]

@@ -55,6 +55,16 @@ def files(data_root: Path) -> Iterator[Path]:
     return (each for each in data_root.rglob("*") if each.is_file())
 
 
+def drop_file(
+    data_root: Path, kind: str, drop: int, content: str, people: str = "contacts"
+) -> Path:
+    """Write a file of a drop to the archive or the reports; return its folder."""
+    folder = data_root / kind / people / f"{drop:06d}-{ENTERED}"
+    folder.mkdir(parents=True)
+    (folder / "a.csv").write_text(content)
+    return folder
+
+
 @pytest.fixture
 def contact(sandbox: Sandbox, warehouse: Engine, tmp_path: Path, mirror: Mirror) -> str:
     """A contact with two versions, responses, a drop, a request body, differences and quarantine."""
@@ -82,9 +92,7 @@ def contact(sandbox: Sandbox, warehouse: Engine, tmp_path: Path, mirror: Mirror)
             content
         )
         for kind in ("archive", "reports"):
-            folder = tmp_path / kind / "contacts" / f"{drop:06d}-{ENTERED}"
-            folder.mkdir(parents=True)
-            (folder / "a.csv").write_text(content)
+            folder = drop_file(tmp_path, kind, drop, content)
             (folder / "receipt.json").write_text(MAIL if (drop, kind) == (1, "archive") else "{}")
     return str(one)
 
@@ -125,9 +133,7 @@ def test_repeated_and_undecided_drops_are_erased_too(
     rows = [{"key": "n", "candidates": ["7", contact]}]
     add_plan(warehouse, drop_id=5, resource="contact", state="refused", rows=rows)
     for drop in (3, 4, 5):
-        folder = tmp_path / "archive" / "contacts" / f"{drop:06d}-{ENTERED}"
-        folder.mkdir(parents=True)
-        (folder / "a.csv").write_text(MAIL)
+        drop_file(tmp_path, "archive", drop, MAIL)
     found = erase(warehouse, UPath(tmp_path), MIRRORED["contact"], contact)
     assert found.drops == [1, 3, 4, 5]
     left = everything(warehouse, tmp_path)
@@ -158,9 +164,7 @@ def test_an_employee_is_found_in_either_case_of_the_guid(
     add_drop(warehouse, DROPPED)
     shown = one.upper() if stored == "upper" else one
     add_plan(warehouse, state="refused", rows=[{"key": "n", "candidates": [shown]}])
-    folder = tmp_path / "archive" / "employees" / f"000001-{ENTERED}"
-    folder.mkdir(parents=True)
-    (folder / "a.csv").write_text(CANARY)
+    drop_file(tmp_path, "archive", 1, CANARY, "employees")
     assert CANARY in everything(warehouse, tmp_path)
     asked = one if stored == "upper" else one.upper()
     assert erase(warehouse, UPath(tmp_path), MIRRORED["employee"], asked).drops == [1]
