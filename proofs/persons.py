@@ -132,6 +132,13 @@ ERRORS: Final[Mapping[str, Typing]] = {
     "particle joined to the name": _as(lambda text: text.replace(" ", "").capitalize(), "last_name"),
     "first and last name swapped": _swapped_names,
     "another last name (married)": lambda given, draws: given.update(last_name=_rare(draws)),
+    "married, the birth name as name in use": lambda given, draws: given.update(
+        last_name=_rare(draws), preferred_last_name=given["last_name"]
+    ),
+    "a second last name added": lambda given, draws: given.update(
+        last_name=f"{given['last_name']}-{_rare(draws)}"
+    ),
+    "a second first name added": _as("{}-Marie".format, "first_name"),
     "start date a day later": _as(
         lambda text: (date.fromisoformat(text) + timedelta(days=1)).isoformat(), "start_date"
     ),

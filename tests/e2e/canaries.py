@@ -13,22 +13,38 @@ from stack.launcher import Running
 HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée;N° de sécu;Salaire de base;E-mail personnel\r\n"
 PLANTED: Mapping[str, tuple[str, ...]] = {
     "name": ("Canari-Zoe",),
-    "social security number": ("2 94 05 01 053 777 42", "294050105377742"),
+    "social security number": ("2 94 05 01 053", "2940501053"),
     "salary": ("7391,57", "7391.57"),
-    "e-mail": ("zoe.canari@canari.example",),
+    "e-mail": ("@canari.example",),
 }
+"""What every person of `drop` has, in each form in which it could appear."""
 PHONE = ("+33 6 98 76 54 31", "+33698765431", "0698765431")
 
 
+def security_and_mail(order: int) -> tuple[str, str]:
+    """Return a person's social security number, with its check key, and e-mail address."""
+    key = 97 - (2940501053000 + order) % 97
+    return f"2 94 05 01 053 {order:03d} {key:02d}", f"zoe{order}@canari.example"
+
+
 def drop(kind: str, number: int) -> bytes:
-    """Return a file of three valid rows and one invalid row."""
-    name, security, salary, mail = (texts[0] for texts in PLANTED.values())
-    good = "".join(
-        f"{number}{n:03d};{name};{kind} {n};1;2027-01-04;{security};{salary};{mail}\r\n"
-        for n in range(3)
-    )
-    bad = f"{number}999;{name};;1;31/02/2027;{security};{salary};{mail}\r\n"
-    return (HEADER + good + bad).encode("cp1252")
+    """Return a file of three persons who can be created, and of an invalid row."""
+    name, salary = PLANTED["name"][0], PLANTED["salary"][0]
+    rows = ""
+    for n, (first, day) in enumerate(
+        [*((f"{kind} {day}", f"2027-01-{day:02d}") for day in (4, 5, 6)), ("", "31/02/2027")]
+    ):
+        security, mail = security_and_mail(number % 50 * 10 + n)
+        rows += f"{number}{n:03d};{name};{first};1;{day};{security};{salary};{mail}\r\n"
+    return (HEADER + rows).encode("cp1252")
+
+
+def created(stack: Running, path: str) -> int:
+    """Return how many records a drop created."""
+    query = "select (counts->>'created')::int from bms.dropped_file where path = %s"
+    with psycopg.connect(stack.warehouse) as connection:
+        [(number,)] = connection.execute(query, [path]).fetchall()
+    return int(number)
 
 
 def sandbox_of(stack: Running) -> Sandbox:

@@ -14,7 +14,16 @@ import pytest
 
 from stack.launcher import Running, running
 from tests.e2e.airflow_api import Airflow, inbox_of, until
-from tests.e2e.canaries import PHONE, PLANTED, drop, sandbox_of, secrets_of, seen
+from tests.e2e.canaries import (
+    PHONE,
+    PLANTED,
+    created,
+    drop,
+    sandbox_of,
+    secrets_of,
+    security_and_mail,
+    seen,
+)
 from tests.e2e.conftest import own_environment
 from tests.listeners import Statsd, statsd
 
@@ -93,7 +102,7 @@ def played() -> Iterator[Played]:
 def plant(stack: Running) -> Mapping[str, tuple[str, ...]]:
     """Put canary values into every resource of the service and into a drop; return the values."""
     sandbox = sandbox_of(stack)
-    name, security, _, mail = (texts[0] for texts in PLANTED.values())
+    name, (security, mail) = PLANTED["name"][0], security_and_mail(999)
     person = {
         "first_name": "Zoe",
         "last_name": name,
@@ -120,6 +129,7 @@ def play(stack: Running) -> None:
     for dag in FLOWS:
         api.pause(dag, paused=False)
     play_once(api, stack, "success", 861)
+    assert created(stack, "success.csv") == 3
     sandbox.set_dialect(granted_scopes=[])
     play_once(api, stack, "failed", 862)
     api.close()

@@ -11,7 +11,14 @@ from bms_sandbox.dialect import Dialect
 from bms_sandbox.serve import Sandbox
 from stack.launcher import Running
 from tests.e2e.airflow_api import DONE, Airflow, unpaused, until
-from tests.e2e.canaries import PLANTED, drop, sandbox_of, secrets_of, stored_in_airflow
+from tests.e2e.canaries import (
+    PLANTED,
+    created,
+    drop,
+    sandbox_of,
+    secrets_of,
+    stored_in_airflow,
+)
 
 DAG = "employee_onboarding"
 ASKED_FOR = 4.0
@@ -81,6 +88,7 @@ class Playing:
 def played(stack: Running, airflow: Airflow, sandbox: Sandbox) -> Playing:
     playing = Playing(stack, airflow)
     assert playing.play("approved", "rejected") == {"approved": "success", "rejected": "success"}
+    assert created(stack, "canary-approved.csv") == 3
     # The credentials may read but not create: planning succeeds, the creation fails.
     sandbox.set_dialect(granted_scopes=["read:employee"])
     try:

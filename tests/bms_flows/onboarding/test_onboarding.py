@@ -455,8 +455,12 @@ PERSON = {"last_name": "Lefèvre", "first_name": "Aurélie", "start_date": "2026
     [
         ({"payroll_number": "700001"}, "same_person_other_key"),
         ({"payroll_number": "900001", "start_date": "2020-01-01"}, "same_name_and_number"),
+        (
+            {"payroll_number": "7", "last_name": "Dupond-Lefèvre", "first_name": "Aurélie-Anne"},
+            "similar_name",
+        ),
     ],
-    ids=["start date", "number"],
+    ids=["start date", "number", "double names"],
 )
 def test_a_match_in_another_entity_goes_to_review(
     given: dict[str, str], code: str, sandbox: Sandbox, drop: Drop

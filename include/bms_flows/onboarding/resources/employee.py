@@ -7,7 +7,7 @@ Arrays and objects are flattened into columns: `mission1` to `mission6` form the
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from bms_flows.onboarding.resources.normal_forms import (
     email_address,
     loose_name,
     person_name,
+    plain_words,
 )
 
 sent = Columns(Employee)
@@ -36,6 +37,9 @@ MISSIONS = 6
 
 NIR_LENGTH = 13
 """Characters of a French social security number before its check key."""
+
+NAME_PART = 4
+"""Letters of a word of a last name that is no particle."""
 
 SALARY_VARIABLES = 4
 """Number of array columns; the interface has no limit."""
@@ -192,6 +196,17 @@ def employed(values: Mapping[str, Any]) -> str | None:
     return None if values.get("departure_date") else "employed"
 
 
+def forename(values: Mapping[str, Any]) -> str | None:
+    """Return the first of a person's first names: Jean of Jean-Paul."""
+    return next(iter(plain_words(values.get("first_name"))), None)
+
+
+def name_parts(values: Mapping[str, Any]) -> Collection[str]:
+    """Return the words of both last names that are no particles: Petit and Durand of Petit-Durand."""
+    names = (values.get("last_name"), values.get("preferred_last_name"))
+    return {word for name in names for word in plain_words(name) if len(word) >= NAME_PART}
+
+
 EMPLOYEE_IDENTITY = Identity(
     resource=EMPLOYEE.name,
     scope="id_entity",
@@ -217,12 +232,17 @@ EMPLOYEE_IDENTITY = Identity(
         ),
         possible("same_name_and_email", (*NAMES, "business_email"), person_name, work_address),
         possible("same_social_security_number", ("social_security_number",), nir),
+        possible(
+            "similar_name",
+            ("first_name", "start_date", "last_name"),
+            *(forename, plain("start_date"), name_parts),
+        ),
         # A name typed with an error is another name; the address was usually made from the right one.
         possible("same_email_other_name", ("business_email",), work_address),
     ],
     unlisted=frozenset({"birth_date", "social_security_number"}),
 )
 """The payroll number identifies an employee within an entity. A reviewer decides on records with the
-number in another form, the same name and start date, the same name and number in another entity, the
+number in another form, the same or a similar name and the same start date, the same name and number in another entity, the
 same e-mail address at work, or, of a namesake, the same date of birth or social security number.
 """

@@ -20,7 +20,7 @@ from bms.dates import parse_date
 from bms_flows.onboarding.resources.normal_forms import NAMES
 from bms_flows.runtime.digests import content_digest
 
-_KEYS: Final = "7"
+_KEYS: Final = "8"
 """Version of the match keys; raise it when they change within a release."""
 
 _NAMESAKES: Final = 100

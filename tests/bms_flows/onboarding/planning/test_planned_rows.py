@@ -105,7 +105,7 @@ CASES: dict[str, tuple[dict[str, Any], PlanningView, PlannedRow]] = {
     "another row of the person is in flight": (
         ROW,
         ANOTHER,
-        in_review(ROW, "same_name_and_number"),
+        in_review(ROW, "similar_name"),
     ),
     "several records": (
         ROW,
