@@ -11,6 +11,7 @@ from bms_sandbox.tokens import Credentials
 from stack.launcher import Running
 
 HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée;N° de sécu;Salaire de base;E-mail personnel\r\n"
+FIRST = ("Ana", "Eva", "Mia")
 PLANTED: Mapping[str, tuple[str, ...]] = {
     "name": ("Canari-Zoe",),
     "social security number": ("2 94 05 01 053", "2940501053"),
@@ -30,10 +31,9 @@ def security_and_mail(order: int) -> tuple[str, str]:
 def drop(kind: str, number: int) -> bytes:
     """Return a file of three persons who can be created, and of an invalid row."""
     name, salary = PLANTED["name"][0], PLANTED["salary"][0]
+    people = [(f"{kind} {first}", f"2027-01-{day:02d}") for day, first in enumerate(FIRST, 4)]
     rows = ""
-    for n, (first, day) in enumerate(
-        [*((f"{kind} {day}", f"2027-01-{day:02d}") for day in (4, 5, 6)), ("", "31/02/2027")]
-    ):
+    for n, (first, day) in enumerate([*people, ("", "31/02/2027")]):
         security, mail = security_and_mail(number % 50 * 10 + n)
         rows += f"{number}{n:03d};{name};{first};1;{day};{security};{salary};{mail}\r\n"
     return (HEADER + rows).encode("cp1252")
