@@ -106,8 +106,9 @@ def nearest(header: str, resource: Resource) -> Sequence[Field]:
     plain, words = normalize_header(header), _words(header)
     ratios: dict[str, float] = {}
     likeness = difflib.SequenceMatcher(None, b=plain)
-    # "Adresse mail" names no street, and does not show whose address it is; "Nom du manager" is no number.
+    # "Nom du manager" names no column in particular: each column that identifies the manager is proposed.
     managers = _managers(resource) if not _MANAGER.isdisjoint(words) else ()
+    # "Adresse mail" names no street, and does not show whose address it is.
     mail = not _MAIL.isdisjoint(words)
     addresses = [
         each for each in managers or resource.fields if mail and each.name.endswith("email")

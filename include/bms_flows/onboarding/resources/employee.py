@@ -39,7 +39,7 @@ NIR_LENGTH = 13
 """Characters of a French social security number before its check key."""
 
 NAME_PART = 4
-"""Letters of a word of a last name that is no particle."""
+"""Letters from which a word counts as a part of a last name; particles such as `de` are shorter."""
 
 SALARY_VARIABLES = 4
 """Number of array columns; the interface has no limit."""
@@ -202,7 +202,7 @@ def forename(values: Mapping[str, Any]) -> str | None:
 
 
 def name_parts(values: Mapping[str, Any]) -> Collection[str]:
-    """Return the words of both last names that are no particles: Petit and Durand of Petit-Durand."""
+    """Return the words of the last name and of the last name in use: Petit and Durand of Petit-Durand."""
     names = (values.get("last_name"), values.get("preferred_last_name"))
     return {word for name in names for word in plain_words(name) if len(word) >= NAME_PART}
 
