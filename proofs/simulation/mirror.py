@@ -1,6 +1,7 @@
 """Simulated mirror: a list that changes during its reads, some syncs, and a last one at rest."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from random import Random
 from typing import Any, Final
 
@@ -134,7 +135,7 @@ async def _sync(
 
 
 def _wrong(
-    moving: MovingList, mirror: dict[Key, MirrorRow], seen: set[Key], recorder: Recorder
+    moving: MovingList, mirror: dict[Key, MirrorRow], seen: AbstractSet[Key], recorder: Recorder
 ) -> list[str]:
     missed = moving.stayed - seen
     # A row edited during the read may have moved past it; the next read sees it.

@@ -1,6 +1,7 @@
 """Diff of the lists against the mirror: new and changed rows are staged, responses stored."""
 
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
@@ -63,11 +64,14 @@ class ListDiff:
     """Unchanged rows whose details have not been read yet."""
     due: dict[Key, None] = field(default_factory=dict)
     """Unchanged rows in the rotation."""
-    unsettled: set[Key] = field(default_factory=set)
-    """Changed rows, which may have several states in this run: they are compared each time."""
+    unsettled: dict[Key, bytes | None] = field(default_factory=dict)
+    """Changed rows, which may have several states in this run, so that they are compared each time.
+
+    By key, the digest of their latest bytes.
+    """
     corrected: set[Key] = field(default_factory=set)
     """Rows whose flags changed after they were compared."""
-    compared: dict[bytes, KeyedRow] = field(default_factory=dict)
+    compared: dict[bytes, Key] = field(default_factory=dict)
     """Rows that have been compared, by the digest of their bytes: an equal row is not decoded again."""
     _digests: dict[Key, bytes | None] = field(default_factory=dict)
     """Digest of every readable row, in its latest state."""
@@ -81,10 +85,13 @@ class ListDiff:
     def find(self, raws: Sequence[msgspec.Raw]) -> tuple[Sequence[bytes], list[KeyedRow | None]]:
         """Return the digest of each row as received, and the row if it has been compared already."""
         marks = [*map(content_digest, raws)]
-        rows = [*map(self.compared.get, marks)]
-        if again := self.unsettled | self.corrected:
-            rows = [None if row and row[0] in again else row for row in rows]
-        return marks, rows
+        digests, unsettled, corrected = self._digests, self.unsettled, self.corrected
+        return marks, [
+            None
+            if key is None or key in unsettled or key in corrected
+            else (key, digests.get(key) or self.known[key].list_hash)
+            for key in map(self.compared.get, marks)
+        ]
 
     async def add(self, page: Page[Any], *, deleted: bool = False) -> KeyedRows:
         """Compare the rows of a page; return the key and digest of each readable row."""
@@ -112,9 +119,11 @@ class ListDiff:
             if self._digests.get(key) != digest:
                 listed = ListState(digest, extra, flags, removed)
                 relevant |= self._compare(key, ListItem(record, listed))
-            rows[index] = row = key, digest
+            rows[index] = key, digest
             if mark is not None:
-                self.compared[mark] = row
+                self.compared[mark] = key
+            if key in self.unsettled:
+                self.unsettled[key] = mark
         for key, digest in rows:
             self._digests.setdefault(key, digest)
         if len(self._waiting) >= CHUNK:
@@ -136,7 +145,7 @@ class ListDiff:
                 and key not in self.rotation
                 and flags == self._flags(key)
             ):
-                self.compared[mark] = key, known.list_hash  # not a copy of it
+                self.compared[mark] = key
                 if deleted:
                     self._deleted.add(key)
             else:
@@ -156,8 +165,9 @@ class ListDiff:
 
     def latest(self) -> Iterator[tuple[bytes, RecalledRow]]:
         """Yield the compared rows in their latest state, for the next run to recall."""
-        for mark, (key, digest) in self.compared.items():
-            if self._digests.get(key) == digest and key not in self.corrected:
+        for mark, key in self.compared.items():
+            digest = self._digests.get(key)
+            if digest and key not in self.corrected and self.unsettled.get(key, mark) == mark:
                 yield mark, (key, digest, (self._flags(key), key in self._deleted))
 
     def _flags(self, key: Key) -> Flags:
@@ -175,13 +185,20 @@ class ListDiff:
     def _compare(self, key: Key, item: ListItem) -> bool:
         """Compare a row with its earlier state in this run, otherwise with the mirror; return whether they differ."""
         known = self.known.get(key)
-        if key in self._digests:
-            known = None
+        again = key in self._digests
+        as_known = (
+            not again
+            and known is not None
+            and known.list_hash == item.listed.digest
+            and known.removal != "missing"
+        )
         self._digests[key] = item.listed.digest
+        if again or not (known is None or as_known):
+            self.unsettled[key] = None
         if self.source.preceding and self._belongs_to_another(key):
             return False
-        if known and known.list_hash == item.listed.digest and known.removal != "missing":
-            if not known.detailed and self.details:
+        if as_known:
+            if self.details and not self.known[key].detailed:
                 self.incomplete[key] = None
             elif key in self.rotation:
                 self.due[key] = None
@@ -189,8 +206,6 @@ class ListDiff:
                 return False
             self._remember(key, item)
             return False
-        if key in self.changed or key in self.known:
-            self.unsettled.add(key)
         self._remember(key, item)
         self._waiting[key] = item
         self.changed[key] = None
@@ -234,9 +249,9 @@ class ListDiff:
             self._reject(row.key, row.code, row.field, row.raw)
 
     @property
-    def seen(self) -> set[Key]:
+    def seen(self) -> AbstractSet[Key]:
         """Every row of the lists, valid or not."""
-        return self._digests.keys() | self.invalid
+        return self._digests.keys() | self.invalid if self.invalid else self._digests.keys()
 
     @property
     def rejected(self) -> int:

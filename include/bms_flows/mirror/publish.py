@@ -60,6 +60,12 @@ class MirrorOutcome:
         return self.diff.resource
 
     @property
+    def rows_read(self) -> int:
+        """Number of rows of lists and details."""
+        seen = self.diff.seen
+        return len(seen) + sum(key not in seen for key in self.staged) + self.diff.keyless
+
+    @property
     def list_id(self) -> ListId:
         """The list of the run."""
         return ListId(self.resource.name, self.diff.source.id_entity or 0)
@@ -154,7 +160,7 @@ def _judge(connection: Connection, outcome: MirrorOutcome) -> tuple[Profile, dic
         current=outcome.current,
         removed=outcome.lost,
         quarantined=diff.rejected,
-        rows_read=len(diff.seen | outcome.staged) + diff.keyless,
+        rows_read=outcome.rows_read,
         volatile=diff.volatile,
     )
     found = judge(profile, profiles.earlier(connection, outcome.list_id, ZoneInfo("UTC")))
@@ -213,13 +219,12 @@ def _is_unread(resource: MirroredResource) -> ColumnElement[bool]:
 def _counts(outcome: MirrorOutcome, inserted: int, changed: int) -> RowCounts:
     """Count the rows of lists and details: loaded, unchanged or quarantined."""
     diff = outcome.diff
-    lost = diff.changed.keys() - outcome.staged - diff.invalid
+    lost = [key for key in diff.changed if not (key in outcome.staged or key in diff.invalid)]
     if lost or inserted + changed > len(outcome.staged):
         raise ControlTotalMismatch(
             f"{outcome.resource.name}: {len(lost)} rows were read but not loaded"
         )
-    returned = diff.seen | outcome.staged
-    read = len(returned) + diff.keyless
+    read = outcome.rows_read
     return RowCounts(
         rows_read=read,
         inserted=inserted,

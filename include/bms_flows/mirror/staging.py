@@ -102,7 +102,7 @@ class Staging:
             raw = as_json(item)
             self.unstorable.append(UnstorableRow(item.record.key, part, cell.code, cell.field, raw))
         rows: pa.Table = framed.rows
-        keys = rows.column(self.resource.key).to_pylist()
+        keys = [items[index].record.key for index in framed.kept]
         listed = self.withdraw(keys)
         if part:
             hashes = zip(keys, rows.column("_row_hash").to_pylist(), strict=True)

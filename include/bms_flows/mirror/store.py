@@ -71,14 +71,15 @@ def rows(
     )
     found: dict[Key, MirrorRow] = {}
     shared: dict[Flags, Flags] = {}
-    with loads.driver(connection).cursor(binary=True) as cursor:
+    # A cursor of the server: the client would hold the whole result.
+    with loads.driver(connection).cursor("mirror", binary=True) as cursor:
+        cursor.itersize = BLOCK
         cursor.execute(statement.encode())
-        while block := cursor.fetchmany(BLOCK):
-            for key, digest, detailed_row, removal, entity, *row in block:
-                values = tuple(row)
-                found[key] = MirrorRow(
-                    digest, detailed_row, removal, shared.setdefault(values, values), entity
-                )
+        for key, digest, detailed_row, removal, entity, *row in cursor:
+            values = tuple(row)
+            found[key] = MirrorRow(
+                digest, detailed_row, removal, shared.setdefault(values, values), entity
+            )
     connection.commit()
     return found
 
