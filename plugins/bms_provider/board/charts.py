@@ -1,4 +1,4 @@
-"""SVG charts, rendered on the server: stacked bars, lines, and a gauge.
+"""SVG charts, rendered on the server: stacked bars, and a gauge.
 
 An SVG contains shapes only, since it stretches to the width of the page. The template adds the axis
 labels, the legend and a table of the same values. CSS classes set the colours.
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from math import floor, log10
-from typing import Literal
 
 from markupsafe import Markup
 
@@ -41,12 +40,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """Series with common labels, as stacked bars or as lines."""
+    """Series with common labels, as stacked bars."""
 
     title: str
     labels: Sequence[str]
     series: Sequence[Series]
-    form: Literal["bars", "lines"] = "bars"
     language: Language = "EN"
 
     @cached_property
@@ -79,7 +77,6 @@ class Chart:
     @property
     def svg(self) -> Markup:
         """The chart as an SVG element; its description contains the last values."""
-        shapes = self._bars() if self.form == "bars" else self._lines()
         name = f"chart-{next(_names)}"
         return Markup(
             '<svg class="chart" viewBox="0 0 {w:g} {h:g}" preserveAspectRatio="none" role="img" '
@@ -95,7 +92,7 @@ class Chart:
             name=name,
             title=self.title,
             about=self._about(),
-            shapes=shapes,
+            shapes=self._bars(),
         )
 
     @cached_property
@@ -116,8 +113,6 @@ class Chart:
     def _ranges(self) -> list[tuple[float, float]]:
         """Maximum and minimum at each label; bars stack, positive values up and negative values down."""
         columns = [[v for v in column if v is not None] for column in self._columns]
-        if self.form == "lines":
-            return [(max(column), min(column)) for column in columns if column]
         return [
             (sum(v for v in column if v > 0), sum(v for v in column if v < 0)) for column in columns
         ]
@@ -143,23 +138,6 @@ class Chart:
                     .format(series.kind, (index + 0.5) * step - width / 2, upper, width, lower - upper)
                 )  # fmt: skip
             shapes.append(self._tooltip(index, column, step))
-        return Markup("").join(shapes)
-
-    def _lines(self) -> Markup:
-        step = WIDTH / max(len(self.labels), 1)
-        shapes = []
-        for series in self.series:
-            path, pen = [], "M"
-            for index, value in enumerate(series.values):
-                if value is None:
-                    pen = "M"
-                    continue
-                path.append(f"{pen}{(index + 0.5) * step:.2f} {self._y(value):.2f}")
-                pen = "L"
-            shapes.append(
-                Markup('<path class="line {}" d="{}"/>').format(series.kind, "".join(path))
-            )
-        shapes += [self._tooltip(index, column, step) for index, column in enumerate(self._columns)]
         return Markup("").join(shapes)
 
     def _tooltip(self, index: int, column: Sequence[float | None], step: float) -> Markup:

@@ -33,13 +33,6 @@ def test_negative_values_are_below_the_axis() -> None:
     assert all(float(bar["height"]) > 0 for bar in (up, down))
 
 
-def test_a_line_breaks_at_a_missing_value() -> None:
-    chart = Chart("t", ["a", "b", "c"], [Series("x", [1.0, None, 2.0], "c1")], form="lines")
-    (line,) = shapes(chart, "line")
-    assert line["d"].count("M") == 2
-    assert "L" not in line["d"]
-
-
 def test_every_label_has_a_tooltip_with_its_values() -> None:
     chart = Chart("t", ["1 Nov", "2 Nov"], [Series("New", [3.0, None], "c1")])
     assert len(shapes(chart, "tooltip")) == 2
