@@ -1,7 +1,5 @@
 """Addresses of the provider's pages below Airflow's own address."""
 
-from __future__ import annotations
-
 from urllib.parse import quote
 
 from airflow.sdk import conf

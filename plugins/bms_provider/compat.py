@@ -5,8 +5,6 @@ outlasts an outage of minutes instead of hours. No record is created twice: the 
 `AirflowFailException` prevent that in every version.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Arguments and params of the DAGs of mirrored resources, from their descriptions."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -5,8 +5,6 @@ checkout load it once. Every Airflow process imports this module; the web apps a
 first request only.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin

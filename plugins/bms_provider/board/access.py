@@ -1,7 +1,5 @@
 """Authorization of the board's users, by their Airflow permissions on the DAGs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any

@@ -4,8 +4,6 @@ An SVG contains shapes only, since it stretches to the width of the page. The te
 labels, the legend and a table of the same values. CSS classes set the colours.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Report files below the data root."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Flows on the board, in display order."""
 
-from __future__ import annotations
-
 from bms_flows import catalog
 
 FLOWS = {name: flow for name, flow in catalog.FLOWS.items() if flow.on_board}

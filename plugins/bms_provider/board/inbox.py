@@ -4,8 +4,6 @@ An upload creates nothing: only `submit` writes the file into the inbox, where i
 All requests that change something come from the board's own script (`same_origin`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Mapping

@@ -1,8 +1,7 @@
 """Links to the board's pages and to Airflow's pages, below the address that the browser requested."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Self
 
 from fastapi import Request
 
@@ -17,7 +16,7 @@ class Links(notice.Links):
     """Addresses in the browser."""
 
     @classmethod
-    def of_request(cls, request: Request, settings: FlowSettings) -> Links:
+    def of_request(cls, request: Request, settings: FlowSettings) -> Self:
         """Return the links of the pages of a request."""
         return cls.below(request.scope.get("root_path", "").removesuffix(BOARD), settings)
 

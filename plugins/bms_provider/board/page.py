@@ -1,7 +1,5 @@
 """A request to the board: its user, its settings, the warehouse, and the rendering of its page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass

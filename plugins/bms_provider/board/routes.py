@@ -4,8 +4,6 @@ Every route requires a user who may view at least one flow; a route of one flow 
 on its DAG. The app has no mounts and no API documentation, since these would bypass its dependencies.
 """
 
-from __future__ import annotations
-
 import logging
 import mimetypes
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Labels of states: word, tone and meaning. Pages never show the tone alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Final, Literal, NamedTuple

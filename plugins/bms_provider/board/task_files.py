@@ -1,7 +1,5 @@
 """Downloads of files that operators wrote, for users who may edit the DAG of the task."""
 
-from __future__ import annotations
-
 import errno
 import logging
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Texts of the board by language: HR users read the pages of drops in the language of their inbox."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Warehouse connections of the board: one engine per process, with short timeouts; pages only read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

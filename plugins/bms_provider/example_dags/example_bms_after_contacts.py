@@ -4,8 +4,6 @@ Needs the connection `bms_warehouse`, and the DAG `contact_sync`, whose asset tr
 load is an event, also one that changed nothing, so that a DAG that waits for several assets runs.
 """
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

@@ -5,8 +5,6 @@ data and go to files. For thousands of contacts, use the DAG `contact_sync`: Air
 1,024 items at most by default.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from airflow.sdk import dag, task

@@ -3,8 +3,6 @@
 Needs the connection `bms_default`. Logs numbers only: names and addresses are personal data.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from typing import Any

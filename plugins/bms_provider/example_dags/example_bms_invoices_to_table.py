@@ -4,8 +4,6 @@ Needs the connections `bms_default` and `my_database` (type postgres). A run tha
 weeks that overlap, leave each invoice once: rows are replaced by their key.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from airflow.sdk import CronDataIntervalTimetable, Param, dag, task

@@ -1,7 +1,5 @@
 """Operators for consultants (CRM): list, read, create."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from bms.endpoints import BY_NAME, Endpoint

@@ -1,7 +1,5 @@
 """Data of the overview: state of each flow, pending items, trends, quarantine, audit, service."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Data of the pages of a flow, a run and a drop."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from dataclasses import replace

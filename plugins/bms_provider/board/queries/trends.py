@@ -1,7 +1,5 @@
 """Charts of each flow."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
 
