@@ -33,15 +33,23 @@ SESSION = {
     # An intent that a crash of PostgreSQL loses would permit a second POST of its row.
     "synchronous_commit": "on",
     # The session of a dead machine ends within two minutes and releases its locks; by the system's
-    # default this takes two hours.
+    # default this takes two hours, or a quarter of one if a response is on its way.
     "tcp_keepalives_idle": 60,
     "tcp_keepalives_interval": 10,
     "tcp_keepalives_count": 6,
+    "tcp_user_timeout": "2min",
     # A session that holds the lock of a mirror is idle while the run reads lists of the service.
     "idle_session_timeout": "0",
     # The session of a suspended process ends in the middle of its transaction.
     "idle_in_transaction_session_timeout": "10min",
 }
+PEER = {
+    "keepalives_idle": "60",
+    "keepalives_interval": "10",
+    "keepalives_count": "6",
+    "tcp_user_timeout": "120000",
+}
+"""Parameters of libpq, unless the URI has others: a server that went down ends the session as soon as a client does."""
 MARK = "bms.session"
 """Custom setting that holds a random value for each engine."""
 
@@ -54,7 +62,8 @@ def connect(uri: str, **options: object) -> Engine:
     no row data; a connection pooler is refused with `PoolerFound`, a server before version 14 with
     `ServerTooOld`, a database that does not store UTF-8 with `EncodingUnsupported`.
     """
-    url, mark = make_url(uri).set(drivername="postgresql+psycopg"), secrets.token_hex(8)
+    url, mark = make_url(uri), secrets.token_hex(8)
+    url = url.set(drivername="postgresql+psycopg", query={**PEER, **url.query})
     given = url.query.get("options", ())
     settings = [f"-c {name}={value}" for name, value in (SESSION | {MARK: mark}).items()]
     engine = create_engine(

@@ -157,12 +157,22 @@ def test_sessions_use_utc(warehouse: Engine) -> None:
     assert scalar(warehouse, "show timezone") == "UTC"
 
 
-def test_a_session_of_a_dead_machine_ends_within_two_minutes(warehouse: Engine) -> None:
-    query = text("select name, reset_val from pg_settings where name like 'tcp_keepalives_%'")
+def test_a_session_with_a_dead_machine_ends_within_two_minutes(
+    warehouse: Engine, warehouse_uri: str
+) -> None:
+    """Also while a response or a request is on its way, which no keepalive follows."""
+    query = text("select name, reset_val from pg_settings where name like 'tcp_%'")
     with warehouse.connect() as connection:
-        settings = {name: int(value) for name, value in connection.execute(query)}
-    idle, interval, count = (settings[f"tcp_keepalives_{n}"] for n in ("idle", "interval", "count"))
-    assert 0 < idle + interval * count <= 120
+        server = {str(name): str(value) for name, value in connection.execute(query)}
+        client = connection.connection.driver_connection.info.get_parameters()  # type: ignore[union-attr]  # psycopg's
+    for settings, prefix in ((server, "tcp_"), (client, "")):
+        idle, interval, count = (
+            int(settings[f"{prefix}keepalives_{n}"]) for n in ("idle", "interval", "count")
+        )
+        assert 0 < idle + interval * count <= 120
+        assert 0 < int(settings["tcp_user_timeout"]) <= 120_000
+    own = database.connect(f"{warehouse_uri}&keepalives_idle=30")
+    assert own.url.query["keepalives_idle"] == "30"
 
 
 def test_settings_of_database_and_environment_change_no_row(
