@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import psutil
+import psycopg
 
 from stack import airflow as components
 from stack.launcher import Running
@@ -62,9 +63,15 @@ class Airflow:
         until(lambda: self.runs(dag).get(run) in DONE, lambda: self.why(dag, run))
         return self.runs(dag)[run]
 
-    def result(self, dag: str, run: str, task: str) -> Any:
+    def succeed(self, *runs: tuple[str, str]) -> None:
+        """Wait until runs, each a DAG and an id, have ended; assert that all succeeded."""
+        for dag, run in runs:
+            assert self.end_of(dag, run) == "success", self.why(dag, run)
+
+    def result(self, dag: str, run: str, task: str) -> dict[str, Any]:
         path = f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}/xcomEntries/return_value"
-        return self.call("GET", path)["value"]
+        found = self.call("GET", path)["value"]
+        return dict(json.loads(found) if isinstance(found, str) else found)
 
     def why(self, dag: str, run: str) -> str:
         """Return the state of a run and the end of the last log of each failed task."""
@@ -89,6 +96,12 @@ def until(condition: Callable[[], bool], told: Callable[[], object], limit: floa
     while not condition():
         assert time.monotonic() < end, told()
         time.sleep(0.5)
+
+
+def query(stack: Running, statement: str, *given: Any) -> list[tuple[Any, ...]]:
+    """Return the rows of a query of the stack's warehouse."""
+    with psycopg.connect(stack.warehouse) as connection:
+        return connection.execute(statement.encode(), given or None).fetchall()
 
 
 def kill_scheduler() -> None:

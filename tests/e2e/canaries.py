@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Mapping
+from pathlib import Path
 
 import httpx
 import psycopg
@@ -9,6 +10,7 @@ import psycopg
 from bms_sandbox.serve import Sandbox
 from bms_sandbox.tokens import Credentials
 from stack.launcher import Running
+from tests.e2e.airflow_api import query
 
 HEADER = "Matricule;Nom;Prénom;Entité;Date d'entrée;N° de sécu;Salaire de base;E-mail personnel\r\n"
 FIRST = ("Ana", "Eva", "Mia")
@@ -28,10 +30,12 @@ def security_and_mail(order: int) -> tuple[str, str]:
     return f"2 94 05 01 053 {order:03d} {key:02d}", f"zoe{order}@canari.example"
 
 
-def drop(kind: str, number: int) -> bytes:
-    """Return a file of three persons who can be created, and of an invalid row."""
+def drop(kind: str, number: int, count: int = 3) -> bytes:
+    """Return a file of some persons who can be created, and of an invalid row."""
     name, salary = PLANTED["name"][0], PLANTED["salary"][0]
-    people = [(f"{kind} {first}", f"2027-01-{day:02d}") for day, first in enumerate(FIRST, 4)]
+    people = [
+        (f"{kind} {first}", f"2027-01-{day:02d}") for day, first in enumerate(FIRST[:count], 4)
+    ]
     rows = ""
     for n, (first, day) in enumerate([*people, ("", "31/02/2027")]):
         security, mail = security_and_mail(number % 50 * 10 + n)
@@ -41,9 +45,8 @@ def drop(kind: str, number: int) -> bytes:
 
 def created(stack: Running, path: str) -> int:
     """Return how many records a drop created."""
-    query = "select (counts->>'created')::int from bms.dropped_file where path = %s"
-    with psycopg.connect(stack.warehouse) as connection:
-        [(number,)] = connection.execute(query, [path]).fetchall()
+    counted = "select (counts->>'created')::int from bms.dropped_file where path = %s"
+    [(number,)] = query(stack, counted, path)
     return int(number)
 
 
@@ -80,12 +83,18 @@ def stored_in_airflow(stack: Running, text: str) -> set[str]:
         tables = connection.execute(
             "select table_name from information_schema.tables where table_schema = 'public'"
         ).fetchall()
-        query = 'select exists (select 1 from "{}" t where position(%s in t::text) > 0)'
+        found = 'select exists (select 1 from "{}" t where position(%s in t::text) > 0)'
         return {
             name
             for (name,) in tables
-            if connection.execute(query.format(name), [text]).fetchone() == (True,)
+            if connection.execute(found.format(name), [text]).fetchone() == (True,)
         }
+
+
+def in_logs(stack: Running, text: str) -> list[Path]:
+    """Return the logs that have a text."""
+    logs = [path for path in stack.paths.logs.rglob("*") if path.is_file()]
+    return [path for path in logs if text in path.read_text(errors="replace")]
 
 
 def seen(content: str | bytes, planted: Mapping[str, tuple[str, ...]]) -> set[str]:

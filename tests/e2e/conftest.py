@@ -57,15 +57,15 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-def sign_in(context: BrowserContext, stack: Running) -> Page:
+def sign_in(context: BrowserContext, user: str, password: str) -> Page:
     """Return a page of a new session."""
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.goto("/")
-    page.get_by_label("Username").fill(stack.user)
-    page.get_by_label("Password").fill(stack.password)
+    page.get_by_label("Username").fill(user)
+    page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url(f"{stack.url}/")
+    page.wait_for_url("/")
     return page
 
 
@@ -73,7 +73,7 @@ def sign_in(context: BrowserContext, stack: Running) -> Page:
 def signed_in(browser: Browser, stack: Running) -> Page:
     """A page of one signed-in session."""
     context = browser.new_context(base_url=stack.url, viewport={"width": 1280, "height": 800})
-    return sign_in(context, stack)
+    return sign_in(context, stack.user, stack.password)
 
 
 @pytest.fixture

@@ -5,11 +5,10 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import psycopg
 import pytest
 
 from stack.launcher import Running
-from tests.e2e.airflow_api import Airflow, unpaused
+from tests.e2e.airflow_api import Airflow, query, unpaused
 
 pytestmark = pytest.mark.prove
 
@@ -31,14 +30,9 @@ def ran(airflow: Airflow, dag: str, **conf: Any) -> str:
     """Trigger a run of `dag`, wait until it ends, return its id."""
     airflow.unpause(dag)
     run = airflow.trigger(dag, None, **conf)
-    assert airflow.end_of(dag, run) == "success", airflow.why(dag, run)
+    airflow.succeed((dag, run))
     airflow.pause(dag, paused=True)
     return run
-
-
-def query(stack: Running, statement: str) -> list[tuple[Any, ...]]:
-    with psycopg.connect(stack.warehouse) as connection:
-        return connection.execute(statement.encode()).fetchall()
 
 
 def test_the_probe_stores_its_findings(stack: Running, airflow: Airflow) -> None:

@@ -9,7 +9,6 @@ from datetime import date, timedelta
 from typing import Any
 
 import httpx
-import psycopg
 import pytest
 
 from bms_flows.invoices.leases import lease_days
@@ -17,7 +16,7 @@ from bms_flows.invoices.units import Unit
 from bms_flows.runtime.windows import Window
 from bms_warehouse import database
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, inbox_of, unpaused, until
+from tests.e2e.airflow_api import DONE, Airflow, inbox_of, query, unpaused, until
 
 DAG, DROPS = "invoice_extraction", "employee_onboarding"
 DAGS = (DAG, DROPS, "inbox_dispatch")
@@ -76,10 +75,6 @@ class Backfill:
     def done(self) -> int:
         return sum(state in DONE for state in self.runs().values())
 
-    def query(self, statement: str, *given: Any) -> list[tuple[Any, ...]]:
-        with psycopg.connect(self.stack.warehouse) as connection:
-            return connection.execute(statement.encode(), given or None).fetchall()
-
 
 @pytest.fixture(scope="module")
 def backfill(stack: Running, airflow: Airflow) -> Backfill:
@@ -110,7 +105,8 @@ def test_thirty_runs_succeed_and_read_each_day_once(
     backfill: Backfill, figure: Callable[[str], None]
 ) -> None:
     assert Counter(backfill.runs().values()) == {"success": len(DAYS)}
-    read = backfill.query(
+    read = query(
+        backfill.stack,
         "select id_entity, details->'windows', state, requests from bms.step_run"
         " where step = 'extract' and dag_run_id like %s order by window_start",
         "backfill%",
@@ -156,7 +152,7 @@ def test_tasks_of_a_drop_are_queued_before_those_of_the_backfill(
 
 
 def test_the_backfill_raises_no_alarm(backfill: Backfill) -> None:
-    assert backfill.query("select code, subject from bms.alarm") == []
+    assert query(backfill.stack, "select code, subject from bms.alarm") == []
 
 
 def test_each_load_is_an_event_of_the_asset(backfill: Backfill) -> None:

@@ -4,12 +4,11 @@ import re
 from collections.abc import Callable, Iterator
 from urllib.parse import quote
 
-import psycopg
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.e2e.airflow_api import DONE, Airflow, query, until
 from tests.e2e.conftest import sign_in
 
 DAG = "invoice_extraction"
@@ -33,7 +32,7 @@ def page(browser: Browser, stack: Running) -> Iterator[Page]:
     context = browser.new_context(
         base_url=stack.url, timezone_id="Europe/Paris", viewport={"width": 1280, "height": 1500}
     )
-    yield sign_in(context, stack)
+    yield sign_in(context, stack.user, stack.password)
     context.close()
 
 
@@ -77,13 +76,13 @@ def test_each_run_of_a_backfill_from_the_dialog_reads_its_own_day(
 
     until(lambda: len(states()) >= 3 and set(states().values()) <= DONE, states)
     assert set(states().values()) == {"success"}, states()
-    with psycopg.connect(stack.warehouse) as connection:
-        read = connection.execute(
-            "select dag_run_id, id_entity, details->'windows' from bms.step_run"
-            " where step = 'extract' and state = 'complete' and dag_run_id = any(%s)"
-            " order by window_start, id_entity",
-            [list(states())],
-        ).fetchall()
+    read = query(
+        stack,
+        "select dag_run_id, id_entity, details->'windows' from bms.step_run"
+        " where step = 'extract' and state = 'complete' and dag_run_id = any(%s)"
+        " order by window_start, id_entity",
+        list(states()),
+    )
     assert [(entity, windows) for _, entity, windows in read] == [
         (entity, [f"{day}/{day}"]) for day in DAYS for entity in (1, 2)
     ]

@@ -6,30 +6,17 @@ If BMS_PICTURES names a folder, the tests save the README's screenshots there.
 import re
 from collections.abc import Callable
 
-import psycopg
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from bms_provider.provider_info import CONNECTION_FIELDS
 from stack.launcher import Running
-from tests.e2e.conftest import PATIENCE
+from tests.e2e.airflow_api import query
 
 # The first test waits for the whole start.
 pytestmark = pytest.mark.services
 
 DAYS = ("2026-03-02", "2026-03-04")
-
-
-def test_a_wrong_password_is_refused(browser: Browser, stack: Running) -> None:
-    context = browser.new_context(base_url=stack.url)
-    context.set_default_timeout(PATIENCE)
-    page = context.new_page()
-    page.goto("/")
-    page.get_by_label("Username").fill(stack.user)
-    page.get_by_label("Password").fill("not it")
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_text("Invalid credentials")).to_be_visible()
-    context.close()
 
 
 def test_the_form_of_a_new_connection_shows_every_field_with_its_label(
@@ -99,12 +86,12 @@ def test_a_run_triggered_with_its_form_goes_green_and_loads_the_days(
     page.goto(f"/dags/invoice_extraction/runs/{run_id}")
     green = page.get_by_role("row").filter(has_text="Success")
     expect(green).to_have_count(4)  # access, plan, one for each entity
-    with psycopg.connect(stack.warehouse) as connection:
-        loaded = connection.execute(
-            "select id_entity, window_start::text, window_end::text, rows_read > 0 from bms.step_run"
-            " where dag_run_id = %s and step = 'extract' and state = 'complete' order by 1",
-            [run_id],
-        ).fetchall()
+    loaded = query(
+        stack,
+        "select id_entity, window_start::text, window_end::text, rows_read > 0 from bms.step_run"
+        " where dag_run_id = %s and step = 'extract' and state = 'complete' order by 1",
+        run_id,
+    )
     assert loaded == [(1, *DAYS, True), (2, *DAYS, True)]
 
     page.goto("/dags/invoice_extraction")

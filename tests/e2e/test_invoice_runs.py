@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-import psycopg
 import pytest
 
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, unpaused, until
+from tests.e2e.airflow_api import DONE, Airflow, query, unpaused, until
 
 DAG = "invoice_extraction"
 PARIS = ZoneInfo("Europe/Paris")
@@ -60,11 +59,11 @@ def windows(stack: Running, airflow: Airflow) -> dict[str, list[str]]:
 
     until(ended, states)
     assert set(states().values()) == {"success"}, states()
-    with psycopg.connect(stack.warehouse) as connection:
-        rows = connection.execute(
-            "select id_entity, details->'windows' from bms.step_run where step = 'extract'"
-            " and state = 'complete' and id_entity between 11 and 16 order by window_start"
-        ).fetchall()
+    rows = query(
+        stack,
+        "select id_entity, details->'windows' from bms.step_run where step = 'extract'"
+        " and state = 'complete' and id_entity between 11 and 16 order by window_start",
+    )
     found: dict[str, list[str]] = {}
     for entity, read in rows:
         found.setdefault(str(entity), []).extend(read)

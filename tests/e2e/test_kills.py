@@ -17,7 +17,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import psycopg
 import pytest
 
 from bms_flows.onboarding.sending.absence import UNPROVEN
@@ -25,7 +24,7 @@ from stack.launcher import Running, running
 from tests.bms_flows.onboarding.grid import FAULTS, KINDS, RESTARTS
 from tests.bms_flows.onboarding.onboarding import others_working
 from tests.e2e import kills
-from tests.e2e.airflow_api import DONE, Airflow, inbox_of, until
+from tests.e2e.airflow_api import Airflow, inbox_of, query, until
 from tests.e2e.canaries import sandbox_of
 from tests.e2e.conftest import own_environment
 from tests.support.french_excel import in_letters
@@ -201,35 +200,28 @@ class Play:
 
     def ended(self, runs: list[tuple[Cell, str]]) -> list[str]:
         """Wait for runs; return the failed runs."""
-
-        def states() -> dict[str, str]:
-            return {run: self.airflow.runs(DAGS[cell.resource])[run] for cell, run in runs}
-
-        until(lambda: set(states().values()) <= DONE, states)
-        return [f"{run} {state}" for run, state in states().items() if state != "success"]
+        states = {run: self.airflow.end_of(DAGS[cell.resource], run) for cell, run in runs}
+        return [f"{run} {state}" for run, state in states.items() if state != "success"]
 
     def drop_of(self, cell: Cell) -> int:
         """Return the number of a cell's drop."""
-        query = "select id from bms.dropped_file where path = %s"
-        found: list[Any] = []
 
-        def known() -> bool:
-            with psycopg.connect(self.stack.warehouse) as connection:
-                found[:] = connection.execute(query, [f"{cell.name}.csv"]).fetchall()
-            return bool(found)
+        def found() -> list[tuple[Any, ...]]:
+            return query(
+                self.stack, "select id from bms.dropped_file where path = %s", f"{cell.name}.csv"
+            )
 
-        until(known, lambda: f"{cell} has no drop")
-        return int(found[0][0])
+        until(lambda: bool(found()), lambda: f"{cell} has no drop")
+        return int(found()[0][0])
 
-    def left(self, cell: Cell) -> list[tuple[str, str | None]]:
+    def left(self, cell: Cell) -> list[tuple[Any, ...]]:
         """Return state and reason of a cell's rows that are neither created nor adopted."""
-        query = (
+        return query(
+            self.stack,
             "select c.state, c.reason from bms.creation c join bms.dropped_file d on d.id = c.drop_id"
-            " where d.path like %s"
+            " where d.path like %s and c.state not in ('created', 'adopted')",
+            f"{cell.name}%",
         )
-        with psycopg.connect(self.stack.warehouse) as connection:
-            found = connection.execute(query, [f"{cell.name}%"]).fetchall()
-        return [row for row in found if row[0] not in ("created", "adopted")]
 
 
 def cells(steps: dict[str, int], random: Random) -> dict[str, list[Cell]]:

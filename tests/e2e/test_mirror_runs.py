@@ -6,11 +6,11 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-import psycopg
 import pytest
 
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, until
+from tests.e2e.airflow_api import Airflow, query, until
+from tests.e2e.canaries import in_logs, stored_in_airflow
 from tests.support.patience import LONG_S
 
 CONTACTS, CONSULTANTS, EMPLOYEES = "contact_sync", "consultant_sync", "employee_directory"
@@ -29,21 +29,14 @@ class Mirrors:
     def run(self, *asked: tuple[str, dict[str, Any]]) -> list[str]:
         """Trigger runs concurrently; return their ids after all have succeeded."""
         begun = [(dag, self.airflow.trigger(dag, None, **conf)) for dag, conf in asked]
-
-        def states() -> list[str]:
-            return [self.airflow.runs(dag)[run] for dag, run in begun]
-
-        until(lambda: set(states()) <= DONE, states)
-        assert set(states()) == {"success"}, dict(zip(begun, states(), strict=True))
+        self.airflow.succeed(*begun)
         return [run for _, run in begun]
 
     def manifest(self, dag: str, run: str) -> dict[str, Any]:
-        found = self.airflow.result(dag, run, "sync")
-        return json.loads(found) if isinstance(found, str) else dict(found)
+        return self.airflow.result(dag, run, "sync")
 
     def query(self, statement: str, *given: Any) -> list[tuple[Any, ...]]:
-        with psycopg.connect(self.stack.warehouse) as connection:
-            return connection.execute(statement.encode(), given or None).fetchall()
+        return query(self.stack, statement, *given)
 
     def service(self, method: str, path: str, body: Any = None) -> Any:
         """Read or change the service directly."""
@@ -161,14 +154,8 @@ def test_private_fields_are_only_in_their_schema(mirrors: Mirrors, whole: dict[s
     for (table,) in others:
         hits = mirrors.query(f"select count(*) from {table} t where t::text like %s", f"%{SECRET}%")
         assert hits == [(0,)], table
-    metadata = mirrors.stack.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
-    with psycopg.connect(metadata.replace("+psycopg2", "")) as connection:
-        kept = connection.execute(
-            "select count(*) from xcom where value::text like %s", [f"%{SECRET}%"]
-        ).fetchone()
-    assert kept == (0,)
-    for log in mirrors.stack.paths.logs.rglob("*.log"):
-        assert SECRET not in log.read_text(errors="replace"), log
+    assert stored_in_airflow(mirrors.stack, SECRET) == set()
+    assert in_logs(mirrors.stack, SECRET) == []
 
 
 def events(mirrors: Mirrors, dag: str, run: str) -> list[dict[str, Any]]:

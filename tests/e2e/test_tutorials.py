@@ -16,7 +16,7 @@ from playwright.sync_api import Page, expect
 
 from stack.paths import CHECKOUT
 from tests import services
-from tests.e2e.conftest import PATIENCE, own_environment
+from tests.e2e.conftest import own_environment, sign_in
 from tests.support.patience import LONG_S
 
 pytestmark = [pytest.mark.services, pytest.mark.prove]
@@ -32,7 +32,6 @@ class Reader:
 
     folder: Path
     page: Page
-    details: dict[str, str]
 
     def run(self, command: str) -> str:
         """Run a command of a tutorial and return what it prints."""
@@ -83,14 +82,8 @@ def reader() -> Iterator[Reader]:
                 assert time.monotonic() < end
                 time.sleep(1)
             details = json.loads((folder / ".local/stack.json").read_text())
-            page = browser.new_context(base_url=details["url"]).new_page()
-            page.set_default_timeout(PATIENCE)
-            page.goto("/")
-            page.get_by_label("Username").fill(details["user"])
-            page.get_by_label("Password").fill(details["password"])
-            page.get_by_role("button", name="Sign in").click()
-            page.wait_for_url(f"{details['url']}/")
-            yield Reader(folder, page, details)
+            context = browser.new_context(base_url=details["url"])
+            yield Reader(folder, sign_in(context, details["user"], details["password"]))
         finally:
             os.killpg(up.pid, signal.SIGINT)  # as Ctrl-C in a terminal does
             up.wait(LONG_S)
