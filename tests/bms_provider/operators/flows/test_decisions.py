@@ -90,20 +90,17 @@ def test_what_was_erased_is_given_up_and_dropped_again(
 
 
 @pytest.fixture
-def unanswered(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, inbox: Path) -> None:
-    """A file of four whose creates were not executed or answered until every attempt was used."""
-    monkeypatch.setenv("BMS_CREATE_ATTEMPTS", "1")
-    monkeypatch.setenv("BMS_SETTLE_S", "0.1")
-    monkeypatch.setenv("BMS_CREATE_TIMEOUT_S", "1")  # each attempt is settled after this time
+def four_alike(sandbox: Sandbox, inbox: Path) -> None:
+    """A file of four who may be employees known under other numbers: all are in review."""
+    for n in range(4):
+        known = {"last_name": f"Dupré{n}", "first_name": "Zoé", "start_date": "2027-01-04"}
+        sandbox.insert("employees", id_entity=1, payroll_number=f"70000{n}", **known)
     rows = "".join(f"81000{n};Dupré{n};Zoé;1;2027-01-04\r\n" for n in range(4))
     (inbox / "juin.csv").write_text(HEADER + rows)
-    sandbox.set_fault("reset_after_read", "create_employee")
     assert carried("manual__1", path="juin.csv")["needs_review"] == 4
-    sandbox.clear_faults()
-    monkeypatch.setenv("BMS_CREATE_TIMEOUT_S", "3")
 
 
-@pytest.mark.usefixtures("unanswered")
+@pytest.mark.usefixtures("four_alike")
 def test_one_decision_applies_to_many_lines_and_an_invalid_one_to_none(
     sandbox: Sandbox, warehouse: Engine
 ) -> None:
@@ -127,7 +124,7 @@ def test_one_decision_applies_to_many_lines_and_an_invalid_one_to_none(
     assert sorted(made) == ["810000", "810001", "810003"]
 
 
-@pytest.mark.usefixtures("warehouse", "unanswered")
+@pytest.mark.usefixtures("warehouse", "four_alike")
 def test_released_rows_need_the_approval_that_planned_rows_need(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,7 +165,7 @@ def test_released_rows_count_towards_the_limit_of_the_day(
         assert plan("employee")["ask"]
 
 
-@pytest.mark.usefixtures("warehouse", "unanswered")
+@pytest.mark.usefixtures("warehouse", "four_alike")
 def test_a_decision_for_all_lines_resumes_after_a_kill(monkeypatch: pytest.MonkeyPatch) -> None:
     class Killed(BaseException):
         """The task's process dies."""
@@ -202,30 +199,29 @@ def test_an_answer_to_another_plan_approves_nothing(
 
 
 def test_a_decision_applies_to_rows_with_one_reason(
-    sandbox: Sandbox, warehouse: Engine, unanswered: None, inbox: Path
+    sandbox: Sandbox, warehouse: Engine, doubtful: str, inbox: Path
 ) -> None:
-    del unanswered
-    known = next(row for row in sandbox.rows("employees") if row["id_entity"] == 1)
-    started = str(known["start_date"])[:10]
-    twin = f"999001;{known['last_name']};{known['first_name']};1;{started}\r\n"
-    other = "810000;Dupré0;Zoé;1;2027-01-04\r\n"
-    (inbox / "juillet.csv").write_text(HEADER + twin + other)
-    assert carried("manual__2", path="juillet.csv")["needs_review"] == 2
+    sandbox.insert("employees", id_entity=1, payroll_number="700700")
+    (inbox / "mars.csv").write_text(f"{HEADER}{doubtful}00700700;Roux;Léa;1;2027-01-04\r\n")
+    assert carried("manual__1", path="mars.csv")["needs_review"] == 2
     with (
-        run("manual__3", drop=2, line="all", decision="create"),
-        pytest.raises(InvalidDecision, match="2: same_person_other_key; 3: absence_not_proven"),
+        run("manual__2", drop=1, line="all", decision="create"),
+        pytest.raises(InvalidDecision, match="2: same_person_other_key; 3: same_number_other_form"),
     ):
         plan("employee")
-    assert drop_row(warehouse, 2).state == "applied"
-    assert carried("manual__4", drop=2, line="all", decision="give_up")["rejected"] == 2
+    assert drop_row(warehouse).state == "applied"
+    assert carried("manual__3", drop=1, line="all", decision="give_up")["rejected"] == 2
 
 
-def test_nothing_is_decided_of_a_drop_that_was_only_looked_at(
-    warehouse: Engine, doubtful: str
+def test_a_drop_that_was_only_looked_at_is_decided_once_it_comes_again(
+    warehouse: Engine, doubtful: str, inbox: Path
 ) -> None:
-    assert doubtful
-    carried("manual__1", path="mars.csv", dry_run=True)
+    assert carried("manual__1", path="mars.csv", dry_run=True)["needs_review"] == 1
     decision = run("manual__2", drop=1, line="2", decision="create")
     with decision, pytest.raises(InvalidDecision, match="trigger with drop=1 alone"):
         plan("employee")
     assert drop_row(warehouse).state == "not_applied"
+    (inbox / "mars.csv").write_text(HEADER + doubtful)
+    carried("manual__3", path="mars.csv")
+    assert drop_row(warehouse, 2).state == "applied"
+    assert carried("manual__4", drop=2, line="2", decision="create")["created"] == 1
