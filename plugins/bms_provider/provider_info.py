@@ -5,7 +5,7 @@ This module imports nothing but `os`, which Python itself loads: an exception he
 
 import os
 
-OPERATOR_SUPPORT = {"__init__", "arguments", "base", "creation", "export", "links", "selection"}
+OPERATOR_SUPPORT = {"__init__", "base", "creation", "declared", "export", "links", "selection"}
 """Modules of `bms_provider.operators` without an operator for users."""
 
 

@@ -30,23 +30,9 @@ class BmsReconcileOperator(BmsFlowOperator):
     :return: to XCom: a summary; ``bms.reconciliation`` has the result of each day and list.
     """
 
-    template_fields: Sequence[str] = (
-        *BmsFlowOperator.template_fields,
-        *("entities", "first_day", "last_day"),
-    )
-
-    def __init__(
-        self,
-        *,
-        entities: Sequence[int] | str | None = None,
-        first_day: date | str | None = None,
-        last_day: date | str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.entities = entities
-        self.first_day = first_day
-        self.last_day = last_day
+    entities: Sequence[int] | str | None = None
+    first_day: date | str | None = None
+    last_day: date | str | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Compare, record the results; return a summary."""
@@ -84,11 +70,7 @@ class BmsProbeContractOperator(BmsFlowOperator):
     :return: to XCom: the names of the findings by result; ``bms.contract`` has the findings.
     """
 
-    template_fields: Sequence[str] = (*BmsFlowOperator.template_fields, "entities")
-
-    def __init__(self, *, entities: Sequence[int] | str | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.entities = entities
+    entities: Sequence[int] | str | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Probe every question once."""

@@ -13,7 +13,7 @@ from bms_provider.operators.approval import BmsApprovePlanOperator
 from bms_provider.operators.flows.base import BmsFlowOperator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from airflow.sdk import Context
 
@@ -25,12 +25,10 @@ class BmsDropOperator(BmsFlowOperator):
 
     A reviewer decides on rows by the run's params ``line`` and ``decision``. A retry continues the work.
 
-    :param resource: ``employee``, ``contact`` or ``consultant``.
+    :param resource: ``employee``, ``contact`` or ``consultant`` (templated).
     """
 
-    def __init__(self, *, resource: str, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.resource = resource
+    resource: str
 
     @contextmanager
     def onboarding(self, context: Context, **chosen: Any) -> Iterator[Onboarding]:
@@ -53,23 +51,9 @@ class BmsPlanDropOperator(BmsDropOperator):
     :return: to XCom: the proposal for `BmsApprovePlanOperator`, without personal data.
     """
 
-    template_fields: Sequence[str] = (
-        *BmsDropOperator.template_fields,
-        *("path", "drop", "plan_only"),
-    )
-
-    def __init__(
-        self,
-        *,
-        path: str | None = None,
-        drop: int | str | None = None,
-        plan_only: bool | str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.path = path
-        self.drop = drop
-        self.plan_only = plan_only
+    path: str | None = None
+    drop: int | str | None = None
+    plan_only: bool | str | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Plan the file."""
@@ -90,13 +74,9 @@ class BmsEnterPlanOperator(BmsDropOperator):
     :return: to XCom: the proposal with ``chunks``, the numbers of the chunks to create.
     """
 
-    template_fields: Sequence[str] = (*BmsDropOperator.template_fields, "proposal", "answer")
+    proposal: Any
+    answer: Any
     template_fields_renderers: ClassVar[dict[str, str]] = {"proposal": "json", "answer": "json"}
-
-    def __init__(self, *, proposal: Any, answer: Any, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.proposal = proposal
-        self.answer = answer
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Enter the plan."""
@@ -112,13 +92,9 @@ class BmsCreateRecordsOperator(BmsDropOperator):
     :return: to XCom: the number of rows by state.
     """
 
-    template_fields: Sequence[str] = (*BmsDropOperator.template_fields, "entered", "chunk")
+    entered: Any
+    chunk: Any
     template_fields_renderers: ClassVar[dict[str, str]] = {"entered": "json"}
-
-    def __init__(self, *, entered: Any, chunk: Any, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.entered = entered
-        self.chunk = chunk
 
     def execute(self, context: Context) -> dict[str, int]:
         """Create the records."""
@@ -133,12 +109,8 @@ class BmsDropReportOperator(BmsDropOperator):
     :return: to XCom: the number of rows by state, and the report's folder.
     """
 
-    template_fields: Sequence[str] = (*BmsDropOperator.template_fields, "entered")
+    entered: Any
     template_fields_renderers: ClassVar[dict[str, str]] = {"entered": "json"}
-
-    def __init__(self, *, entered: Any, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.entered = entered
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Write the report."""

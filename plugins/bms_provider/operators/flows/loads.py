@@ -62,27 +62,11 @@ class BmsPlanInvoicesOperator(BmsFlowOperator):
     :return: to XCom: the positions of the units, to map `BmsLoadClientInvoicesOperator` over.
     """
 
-    template_fields: Sequence[str] = (
-        *BmsFlowOperator.template_fields,
-        *("entities", "first_day", "last_day", "lookback_days", "publish_held"),
-    )
-
-    def __init__(
-        self,
-        *,
-        entities: Sequence[int] | str | None = None,
-        first_day: date | str | None = None,
-        last_day: date | str | None = None,
-        lookback_days: int | str | None = None,
-        publish_held: bool | str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.entities = entities
-        self.first_day = first_day
-        self.last_day = last_day
-        self.lookback_days = lookback_days
-        self.publish_held = publish_held
+    entities: Sequence[int] | str | None = None
+    first_day: date | str | None = None
+    last_day: date | str | None = None
+    lookback_days: int | str | None = None
+    publish_held: bool | str | None = None
 
     def execute(self, context: Context) -> list[int]:
         """Record the units in `bms.step_run`; return their positions."""
@@ -114,12 +98,8 @@ class BmsLoadClientInvoicesOperator(BmsLoadOperator):
     :return: to XCom: the manifest of the load.
     """
 
-    template_fields: Sequence[str] = (*BmsLoadOperator.template_fields, "position", "language")
-
-    def __init__(self, *, position: int | str, language: str | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.position = position
-        self.language = language
+    position: int | str
+    language: str | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Read and load the unit, or publish it if it was held; return its manifest."""
@@ -158,11 +138,7 @@ class BmsListEntitiesOperator(BmsFlowOperator):
     :return: to XCom: the numbers.
     """
 
-    template_fields: Sequence[str] = (*BmsFlowOperator.template_fields, "entities")
-
-    def __init__(self, *, entities: Sequence[int] | str | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.entities = entities
+    entities: Sequence[int] | str | None = None
 
     def execute(self, context: Context) -> list[int]:
         """Return the entities; raise `BadConnection` if neither run nor connection names one."""
@@ -175,7 +151,7 @@ class BmsSyncOperator(BmsLoadOperator):
     Also reads details, and marks missing rows as removed. The task is rescheduled while another run loads
     the same list.
 
-    :param resource: ``contact``, ``consultant``, ``employee``, or another mirrored resource.
+    :param resource: ``contact``, ``consultant``, ``employee``, or another mirrored resource (templated).
     :param id_entity: the entity, for a resource with a list per entity (templated).
     :param entities: all entities of the run, for such a resource (``entities``, templated).
     :param query: parameters that restrict the list, for example ``{"filter": "ACTIVE"}`` (templated);
@@ -187,32 +163,14 @@ class BmsSyncOperator(BmsLoadOperator):
     :return: to XCom: the manifest of the load.
     """
 
-    template_fields: Sequence[str] = (
-        *BmsLoadOperator.template_fields,
-        *("id_entity", "entities", "query", "details", "full", "accept_gone"),
-    )
+    resource: str
+    id_entity: int | str | None = None
+    entities: Sequence[int] | str | None = None
+    query: Mapping[str, Any] | None = None
+    details: str | None = None
+    full: bool | str | None = None
+    accept_gone: bool | str | None = None
     template_fields_renderers: ClassVar[dict[str, str]] = {"query": "json"}
-
-    def __init__(
-        self,
-        *,
-        resource: str,
-        id_entity: int | str | None = None,
-        entities: Sequence[int] | str | None = None,
-        query: Mapping[str, Any] | None = None,
-        details: str | None = None,
-        full: bool | str | None = None,
-        accept_gone: bool | str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.resource = resource
-        self.id_entity = id_entity
-        self.entities = entities
-        self.query = query
-        self.details = details
-        self.full = full
-        self.accept_gone = accept_gone
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the mirror once; return the manifest of the load."""

@@ -9,8 +9,6 @@ from bms_provider import flow_context
 from bms_provider.operators.flows.base import BmsFlowOperator
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from airflow.sdk import Context
 
 
@@ -25,14 +23,8 @@ class BmsInvoiceReportOperator(BmsFlowOperator):
     :return: to XCom: the manifest, with the folder of the report and the name of its workbook.
     """
 
-    template_fields: Sequence[str] = (*BmsFlowOperator.template_fields, "as_of", "language")
-
-    def __init__(
-        self, *, as_of: date | str | None = None, language: str | None = None, **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        self.as_of = as_of
-        self.language = language
+    as_of: date | str | None = None
+    language: str | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Write the report; return its manifest."""
@@ -61,11 +53,7 @@ class BmsMailReportOperator(BmsFlowOperator):
     :param report: return value of `BmsInvoiceReportOperator` (templated).
     """
 
-    template_fields: Sequence[str] = (*BmsFlowOperator.template_fields, "report")
-
-    def __init__(self, *, report: Any, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.report = report
+    report: Any
 
     def execute(self, context: Context) -> None:
         """Send the mail."""
