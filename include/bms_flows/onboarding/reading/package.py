@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 from xml.parsers import expat
 
 from bms_flows.onboarding.faults import ReadError
@@ -44,10 +44,10 @@ _DAMAGED: Final = (
 Attributes = Mapping[str, str]
 
 
-class Handler(Protocol):
-    """What a part's elements are given to; only those whose local names it `knows`."""
+class Handler:
+    """Takes a part's elements; only those whose local names it `knows`."""
 
-    knows: frozenset[str]
+    knows: frozenset[str] = frozenset()
 
     def start(self, name: str, attributes: Attributes) -> None:
         """Take the start of an element."""
@@ -175,19 +175,15 @@ def _damage_refused() -> Iterator[None]:
         raise ReadError("bad_workbook", why="damaged content") from None
 
 
-class _Relations:
+class _Relations(Handler):
     knows = frozenset({"Relationship"})
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self.by_id: dict[str, Relation] = {}
 
-    def start(self, _: str, attributes: Attributes) -> None:
+    def start(self, name: str, attributes: Attributes) -> None:  # noqa: ARG002 - it knows one
         if attributes.get("TargetMode") != "External":
             target = posixpath.join("/", self.folder, attributes.get("Target", ""))
             kind = attributes.get("Type", "").rpartition("/")[2]
             self.by_id[attributes.get("Id", "")] = Relation(kind, posixpath.normpath(target)[1:])
-
-    def end(self, name: str) -> None: ...
-
-    def text(self, data: str) -> None: ...

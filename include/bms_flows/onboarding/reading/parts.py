@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from openpyxl.styles.numbers import BUILTIN_FORMATS
 
 from bms_flows.onboarding.faults import ReadError
-from bms_flows.onboarding.reading.package import Attributes, Relation
+from bms_flows.onboarding.reading.package import Attributes, Handler, Relation
 from bms_flows.onboarding.reading.sheet import Limits
 
 GENERAL: Final = "General"
@@ -93,10 +93,8 @@ class Layout:
         return self.hidden_by_default if found is None else found.hidden
 
 
-class TextHandler:
+class TextHandler(Handler):
     """Collects the text of an element, up to what a cell may hold and one character more."""
-
-    knows: frozenset[str] = frozenset()
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -104,12 +102,6 @@ class TextHandler:
         self._pieces: list[str] = []
         self._length = 0
         self._taking = False
-
-    def start(self, name: str, attributes: Attributes) -> None:
-        """Take the start of an element."""
-
-    def end(self, name: str) -> None:
-        """Take the end of an element."""
 
     def text(self, data: str) -> None:
         """Take a piece of text."""
@@ -124,13 +116,12 @@ class TextHandler:
         return "".join(self._pieces)
 
 
-class WorkbookPart(TextHandler):
+class WorkbookPart(Handler):
     """The sheets of the workbook, in their order, and the day that its dates count from."""
 
     knows = frozenset({"sheet", "workbookPr"})
 
-    def __init__(self, relations: Mapping[str, Relation], limits: Limits) -> None:
-        super().__init__(limits)
+    def __init__(self, relations: Mapping[str, Relation]) -> None:
         self._relations = relations
         self.sheets: list[SheetPart] = []
         self.date1904 = False
@@ -181,7 +172,7 @@ class StringsPart(TextHandler):
             self._spoken = False
 
 
-class StylesPart(TextHandler):
+class StylesPart(Handler):
     """The number format of each cell style, and whether its font is struck through.
 
     `hiding` are the styles of conditional formats that strike through or hide what a cell holds.
@@ -189,8 +180,7 @@ class StylesPart(TextHandler):
 
     knows = frozenset({"numFmt", "cellXfs", "xf", "fonts", "font", "strike", "dxfs", "dxf"})
 
-    def __init__(self, limits: Limits) -> None:
-        super().__init__(limits)
+    def __init__(self) -> None:
         self._codes = dict(BUILTIN_FORMATS)
         self._numbers: list[tuple[int, int]] = []
         self._fonts: list[bool] = []

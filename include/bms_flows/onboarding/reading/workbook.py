@@ -8,12 +8,13 @@ from functools import cached_property
 from math import isfinite
 from typing import Final, TypeVar
 
+from openpyxl.utils import column_index_from_string
 from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
 
 from bms_flows.onboarding.faults import ReadError
 from bms_flows.onboarding.reading import number_format
 from bms_flows.onboarding.reading.cells import Cell, Formatted
-from bms_flows.onboarding.reading.package import Attributes, Package
+from bms_flows.onboarding.reading.package import Attributes, Handler, Package
 from bms_flows.onboarding.reading.parts import (
     GENERAL,
     TEXT,
@@ -34,7 +35,7 @@ from bms_flows.onboarding.reading.parts import (
 from bms_flows.onboarding.reading.sheet import Limits
 from bms_flows.onboarding.reading.tokens import EXCELS_COLUMNS, EXCELS_ROWS
 
-T = TypeVar("T", bound=TextHandler)
+T = TypeVar("T", bound=Handler)
 
 _NOT_SHOWN: Final = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
 """Parts of a number format that are no placeholders: quoted texts, escaped characters, locales."""
@@ -116,7 +117,7 @@ class RowsPart(TextHandler):
         column = self._column + 1
         if (reference := attributes.get("r")) is not None:
             found = _REFERENCE.fullmatch(reference)
-            column = _column(found[1]) if found else -1
+            column = column_index_from_string(found[1]) - 1 if found else -1
         if column >= EXCELS_COLUMNS:
             raise ReadError("too_big", what="columns", limit=EXCELS_COLUMNS)
         if column <= self._column:
@@ -182,14 +183,6 @@ def _zero(attribute: str | None) -> bool:
     return attribute is not None and float(attribute) == 0
 
 
-def _column(letters: str) -> int:
-    """Return the place of a column, A the first, counted from 0."""
-    number = 0
-    for letter in letters:
-        number = number * 26 + ord(letter) - 64
-    return number - 1
-
-
 class Book:
     """A workbook; every method raises `ReadError` where it can't be read.
 
@@ -203,7 +196,7 @@ class Book:
         if not root.casefold().endswith(".xml"):
             raise ReadError("bad_kind")  # another zip, such as .ods, or a binary workbook (.xlsb)
         self._relations = self._package.relations(root)
-        found = WorkbookPart(self._relations, limits)
+        found = WorkbookPart(self._relations)
         self._package.read(root, found)
         if not found.sheets:
             raise ReadError("bad_kind")  # another document, such as .docx
@@ -218,7 +211,7 @@ class Book:
 
     @cached_property
     def _styles(self) -> StylesPart:
-        return self._read("styles", StylesPart(self._package.limits))
+        return self._read("styles", StylesPart())
 
     def _read(self, kind: str, part: T) -> T:
         for each in self._relations.values():
