@@ -21,29 +21,13 @@ One run handles one file:
 
 from airflow.sdk import dag
 
-from bms_provider import policy
 from bms_provider.operators.flows import drops
 
-RESOURCE = "contact"
 
-
-@dag(
-    schedule=None,
-    doc_md=__doc__,
-    params=drops.params(),
-    max_active_runs=policy.MAX_DROP_RUNS,
-    **policy.dag_arguments("drops", "crm"),
-)
+@dag(schedule=None, doc_md=__doc__, **drops.dag_arguments("crm"))
 def contact_creation() -> None:
     """Plan, approve in up to two rounds, create in chunks, conclude."""
-    planned = drops.BmsPlanDropOperator(task_id="plan", resource=RESOURCE, **policy.SERVICE)
-    entered = drops.approval(RESOURCE, planned.output)
-    created = drops.BmsCreateRecordsOperator.partial(
-        task_id="create", resource=RESOURCE, entered=entered, **policy.SERVICE
-    ).expand(chunk=drops.chunks(entered))
-    created >> drops.BmsDropReportOperator(
-        task_id="conclude", resource=RESOURCE, entered=entered, **policy.REPORT
-    )
+    drops.steps("contact")
 
 
 DAG = contact_creation()

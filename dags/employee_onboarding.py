@@ -17,29 +17,13 @@ existing employee), give the number of the drop. The ledger stores who decided.
 
 from airflow.sdk import dag
 
-from bms_provider import policy
 from bms_provider.operators.flows import drops
 
-RESOURCE = "employee"
 
-
-@dag(
-    schedule=None,
-    doc_md=__doc__,
-    params=drops.params(),
-    max_active_runs=policy.MAX_DROP_RUNS,
-    **policy.dag_arguments("drops", "hr"),
-)
+@dag(schedule=None, doc_md=__doc__, **drops.dag_arguments("hr"))
 def employee_onboarding() -> None:
     """Plan, approve in up to two rounds, create in chunks, conclude."""
-    planned = drops.BmsPlanDropOperator(task_id="plan", resource=RESOURCE, **policy.SERVICE)
-    entered = drops.approval(RESOURCE, planned.output)
-    created = drops.BmsCreateRecordsOperator.partial(
-        task_id="create", resource=RESOURCE, entered=entered, **policy.SERVICE
-    ).expand(chunk=drops.chunks(entered))
-    created >> drops.BmsDropReportOperator(
-        task_id="conclude", resource=RESOURCE, entered=entered, **policy.REPORT
-    )
+    drops.steps("employee")
 
 
 DAG = employee_onboarding()

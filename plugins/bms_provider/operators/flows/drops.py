@@ -164,6 +164,24 @@ def chunks(entered: Any) -> Any:
     return entered["chunks"]
 
 
+def steps(resource: str) -> None:
+    """Add the tasks of an onboarding DAG: plan, approve in up to two rounds, create in chunks, conclude."""
+    planned = BmsPlanDropOperator(task_id="plan", resource=resource, **policy.SERVICE)
+    entered = approval(resource, planned.output)
+    created = BmsCreateRecordsOperator.partial(
+        task_id="create", resource=resource, entered=entered, **policy.SERVICE
+    ).expand(chunk=chunks(entered))
+    created >> BmsDropReportOperator(
+        task_id="conclude", resource=resource, entered=entered, **policy.REPORT
+    )
+
+
+def dag_arguments(tag: str) -> dict[str, Any]:
+    """Return the arguments of `@dag` for an onboarding DAG."""
+    shared = policy.dag_arguments("drops", tag)
+    return {**shared, "params": params(), "max_active_runs": policy.MAX_DROP_RUNS}
+
+
 def params() -> dict[str, Param]:
     """Return the params of an onboarding DAG."""
     return {
