@@ -165,7 +165,7 @@ def migrated(postgres: str, postgres_session: psycopg.Connection) -> str:
     from bms_warehouse import database, migration
 
     if postgres_session.execute(
-        "select from pg_database where datname = 'bms_template'"
+        "select 1 from pg_database where datname = 'bms_template'"
     ).fetchone():
         return "bms_template"
     postgres_session.execute("create database bms_template")

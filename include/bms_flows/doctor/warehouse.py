@@ -34,12 +34,22 @@ DISK_FULL: Final = "53100"
 
 
 def connection(engine: Engine) -> Iterator[Finding]:
-    """Yield why no session opens, or nothing."""
+    """Yield why no session opens, or no commit ends."""
+    waiting = """
+        select count(*) from pg_stat_activity
+        where wait_event = 'SyncRep' and state_change < now() - interval '3 s'
+    """
     try:
-        with engine.connect():
-            return
+        with engine.connect() as session:
+            commits = session.scalar(text(waiting))
     except WarehouseError as error:
         yield Finding(REFUSED.get(type(error), "warehouse_unreachable"), str(error))
+    else:
+        if commits:
+            yield Finding(
+                "warehouse_unreachable",
+                f"{commits} commits wait for a standby: start it, or change synchronous_standby_names.",
+            )
 
 
 def schema(engine: Engine) -> Iterator[Finding]:

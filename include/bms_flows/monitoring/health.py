@@ -4,11 +4,16 @@ Reads only the warehouse, so the report is valid while Airflow is down or a DAG 
 contains no personal data.
 """
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from socket import SHUT_RDWR, socket
+from threading import Event, Timer
 from typing import Any
 
+import psycopg
 from sqlalchemy import Connection, Engine, text
 
 from bms_flows.monitoring import alarms
@@ -22,8 +27,8 @@ from bms_warehouse.errors import WarehouseError
 
 HEALTHY, ALARM, UNKNOWN = 0, 1, 2
 UNREACHABLE = "warehouse_unreachable"
-LOCKED_S = 120
-"""Seconds after which a check that waits for a locked table ends without an answer."""
+ANSWER_S = 120
+"""Seconds after which a check ends without an answer."""
 ROOM = """
 create temporary table room on commit drop as select repeat('x', 1000) from generate_series(1, 200)
 """
@@ -129,9 +134,7 @@ def check(warehouse: Engine, settings: FlowSettings, *, notify: bool) -> tuple[d
     """Return the report and the exit status; with `notify`, raise and recover alarms."""
     now = datetime.now(UTC)
     try:
-        with warehouse.begin() as connection:
-            # VACUUM FULL of a table would suspend the check for hours, and cron would start more of them.
-            connection.execute(text(f"set local lock_timeout = '{LOCKED_S}s'"))
+        with warehouse.connect() as connection, _answered(connection), connection.begin():
             if notify:
                 # A read-only database or a full disk must fail now, not when the first alarm is due.
                 connection.execute(text(ROOM))
@@ -142,6 +145,40 @@ def check(warehouse: Engine, settings: FlowSettings, *, notify: bool) -> tuple[d
     except WarehouseError as error:
         return {"state": "unknown", "at": iso(now), "reason": str(error)}, UNKNOWN
     return answer, HEALTHY if answer["state"] == "well" else ALARM
+
+
+@contextmanager
+def _answered(connection: Connection) -> Iterator[None]:
+    """Raise `WarehouseError` if the block takes longer than `ANSWER_S`: cron would start more checks that wait.
+
+    No time-out of PostgreSQL ends a commit that waits for a standby or a disk.
+    """
+    driver, late = connection.connection.driver_connection, Event()
+    assert isinstance(driver, psycopg.Connection)  # noqa: S101 - the only driver that `connect` takes
+
+    def end() -> None:
+        late.set()
+        with suppress(psycopg.Error, OSError):
+            driver.cancel_safe(timeout=5)
+        with suppress(psycopg.Error, OSError), socket(fileno=os.dup(driver.fileno())) as own:
+            own.shutdown(SHUT_RDWR)
+
+    timer = Timer(ANSWER_S, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except WarehouseError:
+        if not late.is_set():
+            raise
+    finally:
+        timer.cancel()
+    if late.is_set():
+        connection.invalidate()
+        raise WarehouseError(
+            f"PostgreSQL did not answer within {ANSWER_S} s: a session has locked a table (VACUUM FULL, ALTER "
+            "TABLE), commits wait for a synchronous standby that is down, or its disk stalls"
+        )
 
 
 def deliver(

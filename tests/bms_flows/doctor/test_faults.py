@@ -5,6 +5,7 @@ import os
 import secrets
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -19,9 +20,11 @@ from bms_flows.runtime.step_log import own_version
 from bms_flows.texts import SECTIONS
 from bms_sandbox.serve import Sandbox
 from bms_warehouse import database
+from stack.processes import until
 from tests.bms_warehouse import test_pooler as poolers
 from tests.listeners import webhook
-from tests.support.sql import execute
+from tests.support.patience import LONG_S
+from tests.support.sql import execute, scalar
 
 AIRFLOW = {"Airflow's components", "DAGs", "import errors", "pool", "version in Airflow"}
 Doctor = Callable[..., tuple[int, dict[str, Any]]]
@@ -98,6 +101,24 @@ def test_a_server_that_does_not_answer(doctor: Doctor, monkeypatch: pytest.Monke
     found = named(doctor())
     assert "no server listens at the address" in found["warehouse_unreachable"]
     assert "pass-word-1" not in str(found)
+
+
+def test_commits_that_wait_for_a_standby(doctor: Doctor, warehouse: Engine, postgres: str) -> None:
+    server = database.connect(postgres, isolation_level="AUTOCOMMIT")
+    execute(server, "alter system set synchronous_standby_names = 'nobody'")
+    try:
+        execute(server, "select pg_reload_conf()")
+        waits = "select count(*) from pg_stat_activity where wait_event = 'SyncRep'"
+        waits += " and state_change < now() - interval '3 s'"
+        commit = threading.Thread(target=execute, args=(warehouse, "create table waits ()"))
+        commit.start()
+        assert until(lambda: scalar(server, waits) == 1, LONG_S)
+        assert "synchronous_standby_names" in named(doctor())["warehouse_unreachable"]
+    finally:
+        execute(server, "alter system reset synchronous_standby_names")
+        execute(server, "select pg_reload_conf()")
+    commit.join()
+    server.dispose()
 
 
 def test_a_database_that_does_not_exist(

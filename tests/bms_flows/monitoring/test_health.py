@@ -146,12 +146,32 @@ def test_a_locked_table_ends_the_check_without_an_answer(
     command: Command, warehouse: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """VACUUM FULL takes this lock; cron would start a check every five minutes that waits for it."""
-    monkeypatch.setattr(health, "LOCKED_S", 1)
+    monkeypatch.setattr(health, "ANSWER_S", 1)
     with warehouse.begin() as connection:
         connection.execute(text("lock table bms.step_run"))
         code, said = command()
     assert code == 2
-    assert "another session has locked a table" in said["reason"]
+    assert "a session has locked a table" in said["reason"]
+
+
+def test_a_commit_that_waits_is_an_outage(
+    command: Command, warehouse: Engine, messages: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A synchronous standby that is down stops every commit, and no time-out of PostgreSQL ends the wait."""
+    load(warehouse, 2)
+    with warehouse.begin() as connection:
+        connection.execute(
+            text("""
+                create function wait() returns trigger language plpgsql as 'begin perform pg_sleep(30); end';
+                create constraint trigger wait after insert on bms.alarm deferrable initially deferred
+                    for each row execute function wait()
+                """)
+        )
+    monkeypatch.setattr(health, "ANSWER_S", 1)
+    code, said = command("--notify")
+    assert (code, said["state"]) == (2, "unknown")
+    assert "synchronous standby" in said["reason"]
+    assert messages.titles == ["Alarm: warehouse (warehouse_unreachable)"]
 
 
 @pytest.mark.parametrize("disk_was_full", [False, True])
