@@ -91,6 +91,9 @@ class AmountArray(_Array):  # type: ignore[misc]  # see above
         values, other = self, exact_number(other)
         if op.__name__ in ("truediv", "floordiv"):
             other = _without_zeros(other)
+            if self.dtype.pyarrow_dtype.scale < AMOUNT_DECIMALS:
+                # Arrow's quotient by a short number has four decimals, unless the dividend has more.
+                values = _narrow(self._wide(), AMOUNT_DECIMALS)
         elif op.__name__ in ("rtruediv", "rfloordiv"):
             values = _without_zeros(self)
         calculate = _Array._arith_method  # noqa: SLF001 - as above
