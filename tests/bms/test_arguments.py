@@ -29,6 +29,9 @@ DAY = (
         ("EN", Literal["EN", "FR"] | None, "EN"),
         (pendulum.date(2026, 3, 31), date, date(2026, 3, 31)),
         (np.int64(12), int, 12),
+        ([np.int64(12), "13"], list[int] | None, [12, 13]),
+        (np.array([12, 13]), list[int], [12, 13]),
+        (range(12, 14), list[int], [12, 13]),
         (12, str | None, "12"),
     ],
 )

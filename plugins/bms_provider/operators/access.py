@@ -10,7 +10,7 @@ from bms_provider.hooks.access import describe_access
 from bms_provider.operators.base import BmsOperator
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from bms.client import Client
 
@@ -30,11 +30,10 @@ class BmsCheckAccessOperator(BmsOperator):
 
     endpoint: ClassVar[Endpoint] = BY_NAME["request_token"]
 
-    def __init__(self, *, requires: str | Sequence[str] = (), **kwargs: Any) -> None:
+    def __init__(self, *, requires: str | Iterable[str] = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        requires = [requires] if isinstance(requires, str) else requires
-        named(requires)
-        self.requires = requires
+        self.requires = [requires] if isinstance(requires, str) else [*requires]
+        named(self.requires)
 
     async def call(self, client: Client) -> dict[str, Any]:
         """Request a token; raise `MissingScope` if it lacks a scope of `requires`."""

@@ -15,10 +15,10 @@ from bms_provider import compat, files, flow_context, lineage, policy
 from bms_provider.hooks.bms import BmsHook
 from bms_provider.operators import export
 from bms_provider.operators.links import BmsBoardLink, BmsFileLink
-from bms_provider.operators.selection import MAX_XCOM_BYTES, Selection, check
+from bms_provider.operators.selection import MAX_XCOM_BYTES, Selection, checked
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 
     from airflow.providers.openlineage.extractors import OperatorLineage
     from airflow.sdk import BaseOperatorLink, Context
@@ -161,17 +161,16 @@ class BmsReadingOperator(BmsOperator):
         *,
         path: str,
         output: Literal["file", "xcom"] = "file",
-        fields: str | Sequence[str] | None = None,
+        fields: str | Iterable[str] | None = None,
         max_xcom_bytes: int = MAX_XCOM_BYTES,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check(self.endpoint.name, output, fields)
+        self.fields = checked(self.endpoint.name, output, fields)
         if output == "file" and self.get_closest_mapped_task_group() is not None:
             _require_own_file(path)
         self.path = path
         self.to_xcom = output == "xcom"  # `output` is Airflow's own attribute: the XComArg
-        self.fields = fields
         self.max_xcom_bytes = max_xcom_bytes
 
     @cached_property

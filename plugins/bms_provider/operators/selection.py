@@ -10,7 +10,7 @@ from bms.endpoints import BY_OPERATION
 from bms.records.declaration import public_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from bms.records import Record
 
@@ -24,14 +24,16 @@ class XComTooLarge(ValueError):
     retriable = False
 
 
-def check(operation: str, output: str, fields: str | Sequence[str] | None) -> None:
-    """Raise `ValueError` unless ``output`` and ``fields`` fit each other and no field is personal."""
+def checked(
+    operation: str, output: str, fields: str | Iterable[str] | None
+) -> str | list[str] | None:
+    """Return ``fields``; raise `ValueError` unless they fit ``output`` and none is personal."""
     if output not in ("file", "xcom"):
         raise ValueError(f"output takes 'file' or 'xcom', not {output!r}")
     if output == "file":
         if fields is not None:
             raise ValueError("fields applies to output='xcom' only")
-        return
+        return None
     allowed = public_fields(BY_OPERATION[operation])
     names = [fields] if isinstance(fields, str) else list(fields or ())
     if not names:
@@ -43,6 +45,7 @@ def check(operation: str, output: str, fields: str | Sequence[str] | None) -> No
             f"{', '.join(refused)}. Allowed are {', '.join(sorted(allowed))}. "
             "Use output='file' for the others."
         )
+    return fields if isinstance(fields, str) else names
 
 
 class Selection:

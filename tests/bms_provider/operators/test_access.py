@@ -33,7 +33,7 @@ def test_a_token_without_the_required_scopes_fails_once_and_names_all_of_them(
 ) -> None:
     sandbox.set_dialect(granted_scopes=["read:contact"])
     required = ["list_contacts", "list_consultants", "read_consultant", "list_employees"]
-    check = BmsCheckAccessOperator(task_id="check", requires=required)
+    check = BmsCheckAccessOperator(task_id="check", requires=iter(required))
     with pytest.raises(MissingScope, match="needs the scope read:consultant, read:employee") as no:
         check.execute({})
     assert not no.value.retriable

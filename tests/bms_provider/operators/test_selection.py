@@ -30,6 +30,11 @@ def test_a_single_field_returns_bare_values(sandbox: Sandbox) -> None:
         assert operator.execute({}) == [row["id"] for row in sandbox.rows("contacts")]
 
 
+def test_fields_of_a_generator_are_returned() -> None:
+    operator = contacts(output="xcom", fields=(name for name in ("id", "is_lead")))
+    assert [*operator.execute({})[0]] == ["id", "is_lead"]
+
+
 def test_one_record_returns_one_value(sandbox: Sandbox) -> None:
     row = sandbox.rows("contacts")[0]
     one = {"task_id": "read", "id_contact": row["id"], "output": "xcom"}
