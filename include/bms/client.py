@@ -13,6 +13,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
+from bms.arguments import Query
 from bms.concurrency import ConcurrencyLimiter
 from bms.counters import Counters
 from bms.created import read_created_employee, read_created_id
@@ -21,7 +22,7 @@ from bms.endpoints import BY_NAME, BY_OPERATION, ENDPOINTS, Endpoint, InvoiceLan
 from bms.errors import AmbiguousWrite, BmsError, NotFound
 from bms.operations import list_query, path_values, typed, with_operations
 from bms.responses import Access, FindRows, Page
-from bms.sender import Decode, Query, Sender
+from bms.sender import Decode, Sender
 from bms.settings import ClientSettings
 from bms.transport import Response
 

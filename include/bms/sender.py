@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any, TypeVar
 
 from bms import retry
+from bms.arguments import Query, wire_query
 from bms.auth import Token, Tokens, read_token
 from bms.concurrency import ConcurrencyLimiter
 from bms.counters import Counters
@@ -34,7 +35,6 @@ from bms.transport import BeforeSend, Request, Response, Transport
 
 T = TypeVar("T")
 
-Query = Mapping[str, str | int | bool | None]
 AuthFlow = AsyncGenerator[Request, Response | None]
 """Yields the request of each attempt; receives the previous response, None if there is none."""
 
@@ -93,7 +93,7 @@ class Sender:
         request = Request(
             endpoint,
             endpoint.fill(values or {}),
-            _wire_query(query),
+            wire_query(query),
             None if body is None else JSON.encode(body),
             before_send,
         )
@@ -116,7 +116,7 @@ class Sender:
         With `authenticate`, a refused token (401) is renewed as in `request`, and a 2xx with a web page
         raises. With `check`, raise the error of every status but 2xx.
         """
-        request = Request(endpoint, endpoint.fill(values or {}), _wire_query(query))
+        request = Request(endpoint, endpoint.fill(values or {}), wire_query(query))
         temporary = (Throttled, ServiceUnavailable, *((Unauthorized,) if authenticate else ()))
 
         async def final(response: Response) -> Response:
@@ -289,12 +289,3 @@ async def _unchanged(request: Request) -> AuthFlow:
     """Yield the request unchanged for each attempt."""
     while True:
         yield request
-
-
-def _wire_query(query: Query | None) -> dict[str, str]:
-    """Return the query with its values as text, without those that are None."""
-    return {name: _wire_text(v) for name, v in (query or {}).items() if v is not None}
-
-
-def _wire_text(value: str | int | bool) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

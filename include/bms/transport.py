@@ -44,7 +44,7 @@ class Request:
 
     endpoint: Endpoint
     path: str
-    query: Mapping[str, str] | None = field(default=None, repr=False)
+    query: Mapping[str, str | list[str]] | None = field(default=None, repr=False)
     body: bytes | None = field(default=None, repr=False)
     before_send: BeforeSend | None = field(default=None, repr=False)
     bearer: str | None = field(default=None, repr=False)

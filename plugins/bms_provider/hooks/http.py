@@ -6,12 +6,13 @@ import io
 from functools import cached_property
 from http.client import responses
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from airflow.providers.http.hooks.http import HttpHook
 from requests import Response
 from requests.utils import get_encoding_from_headers
 
+from bms.arguments import wire_query
 from bms.endpoints import ENDPOINTS
 from bms.json_content import BYTE_ORDER_MARK
 from bms_provider.hooks.bms import BmsHook
@@ -83,12 +84,12 @@ class BmsHttpHook(HttpHook):
                 "decides the rest"
             )
         path, _, text = (endpoint or "").partition("?")
-        query: dict[str, Any] = dict(parse_qsl(text))
-        query |= data if isinstance(data, dict) else dict(parse_qsl(data or ""))
+        named = data if isinstance(data, dict) else parse_qs(data or "", keep_blank_values=True)
+        query = wire_query({**parse_qs(text, keep_blank_values=True), **named})
         found = self.client.get(path, query, check=options["check_response"])
         response = Response()
         response.status_code, response.reason = found.status, responses.get(found.status, "")
-        response.url = f"{path}?{urlencode(query)}"
+        response.url = f"{path}?{urlencode(query, doseq=True)}"
         response.headers.update(found.headers)
         response.encoding = get_encoding_from_headers(response.headers)
         response.raw = io.BytesIO(found.body.removeprefix(BYTE_ORDER_MARK))
@@ -97,7 +98,7 @@ class BmsHttpHook(HttpHook):
 
 def next_page(response: Response) -> dict[str, Any] | None:
     """Return the parameters of the page after a response, None after the last: a `pagination_function`."""
-    number = int(parse_qs(urlsplit(response.url).query).get("page_number", ["1"])[-1])
-    return (
-        {"data": {"page_number": number + 1}} if number < response.json()["total_pages"] else None
-    )
+    query = parse_qs(urlsplit(response.url).query, keep_blank_values=True)
+    number = int(query.get("page_number", ["1"])[-1])
+    more = number < response.json()["total_pages"]
+    return {"data": {**query, "page_number": number + 1}} if more else None

@@ -10,14 +10,17 @@ from airflow.providers.http.sensors.http import HttpSensor
 from airflow.sdk.bases.decorator import determine_kwargs
 
 from bms.errors import BmsError
-from bms_provider import compat, policy
+from bms_provider import compat
 from bms_provider.hooks.http import BmsHttpHook, check_get, next_page
+from bms_provider.operators.base import SERVICE_RETRIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from airflow.sdk import Context, PokeReturnValue
     from requests import Response
+
+    from bms_provider.compat import RetryPolicy
 
 __all__ = ["BmsHttpOperator", "BmsHttpSensor", "next_page"]
 
@@ -47,6 +50,7 @@ class BmsHttpOperator(HttpOperator):
         method: str = "GET",
         deferrable: bool = False,
         log_response: bool = False,
+        retry_policy: RetryPolicy | None = SERVICE_RETRIES,
         **kwargs: Any,
     ) -> None:
         check_get(method, endpoint)
@@ -54,15 +58,16 @@ class BmsHttpOperator(HttpOperator):
             raise ValueError(NOT_DEFERRABLE)
         if log_response:
             raise ValueError("log_response: a body may hold personal data, and logs don't")
-        if kwargs.get("response_filter") is None and kwargs.get("do_xcom_push", True):
-            raise ValueError("response_filter: choose what goes to XCom, or set do_xcom_push=False")
         super().__init__(
             endpoint=endpoint,
             http_conn_id=http_conn_id,
             method="GET",
             deferrable=False,
-            **{**compat.retry_arguments(policy.ServiceRetryPolicy()), **kwargs},
+            **compat.retry_arguments(retry_policy),
+            **kwargs,
         )
+        if self.response_filter is None and self.do_xcom_push:
+            raise ValueError("response_filter: choose what goes to XCom, or set do_xcom_push=False")
 
     @cached_property
     def hook(self) -> BmsHttpHook:
@@ -101,6 +106,7 @@ class BmsHttpSensor(HttpSensor):
         http_conn_id: str = BmsHttpHook.default_conn_name,
         method: str = "GET",
         deferrable: bool = False,
+        retry_policy: RetryPolicy | None = SERVICE_RETRIES,
         **kwargs: Any,
     ) -> None:
         check_get(method, endpoint)
@@ -110,7 +116,8 @@ class BmsHttpSensor(HttpSensor):
             endpoint=endpoint,
             http_conn_id=http_conn_id,
             deferrable=False,
-            **{**compat.retry_arguments(policy.ServiceRetryPolicy()), **kwargs},
+            **compat.retry_arguments(retry_policy),
+            **kwargs,
         )
 
     @cached_property

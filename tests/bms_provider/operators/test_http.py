@@ -6,9 +6,11 @@ from threading import Thread
 from typing import Any, ClassVar
 
 import pytest
+from airflow.sdk import DAG
 
 from bms.errors import Refused, TokenRefused
 from bms_provider.hooks.http import BmsHttpHook
+from bms_provider.operators.base import SERVICE_RETRIES
 from bms_provider.operators.http import BmsHttpOperator, BmsHttpSensor, next_page
 from bms_sandbox.serve import Sandbox
 
@@ -35,6 +37,15 @@ def test_all_pages_are_read_with_one_token(sandbox: Sandbox) -> None:
     assert len(listing().execute({})) == 25
     requests = sandbox.truth()["requests"]
     assert requests == {"token": {"200": 1}, "list_contacts": {"200": 3}}
+
+
+def test_each_page_has_the_parameters_of_the_first(sandbox: Sandbox) -> None:
+    freelances = [each for each in sandbox.rows("consultants") if each["type"] == "FREELANCE"]
+    query = "type=FREELANCE&page_size=2"
+    for given in ({"data": query}, {"endpoint": f"/v1/CRM/Consultants?{query}", "data": None}):
+        found = listing(**{"endpoint": "/v1/CRM/Consultants"} | given).execute({})
+        assert found == [each["id"] for each in freelances]
+    assert len(freelances) > 2
 
 
 def test_callables_may_take_the_context_as_those_of_the_http_provider() -> None:
@@ -135,3 +146,24 @@ def test_a_sensor_does_not_wait_at_a_wrong_address(gateway: Any) -> None:
     gateway["/v1/token"] = 404, "text/html", b"<html>"
     with pytest.raises(TokenRefused, match="check the base URL"):
         BmsHttpSensor(task_id="wait", endpoint=f"{CONTACTS}/1").poke({})
+
+
+def test_a_parameter_may_have_several_values_or_none(gateway: Any) -> None:
+    path = "/v1/deals?kind=A&kind=B&type=&open=true"
+    gateway[path] = (200, "application/json", b"{}")
+    typed = {"kind": ["A", "B"], "type": "", "open": True, "client": None}
+    for endpoint, data in ((path, None), ("/v1/deals", typed), ("/v1/deals", path.split("?")[1])):
+        assert BmsHttpHook().run(endpoint, data).url == path
+
+
+def test_defaults_of_the_dag_apply() -> None:
+    defaults = {"retry_policy": None, "do_xcom_push": False, "response_filter": ids}
+    with DAG("d", schedule=None, default_args=defaults):
+        given: dict[str, Any] = {"task_id": "a", "endpoint": CONTACTS}
+        operator, sensor = BmsHttpOperator(**given), BmsHttpSensor(**given | {"task_id": "b"})
+    assert operator.retry_policy is sensor.retry_policy is None
+    with DAG("e", schedule=None, default_args={"do_xcom_push": False}):
+        BmsHttpOperator(**given)
+    with DAG("f", schedule=None, default_args={"response_filter": ids}):
+        mapped: Any = BmsHttpOperator.partial(**given).expand(data=[{}])
+    assert mapped.retry_policy is SERVICE_RETRIES
