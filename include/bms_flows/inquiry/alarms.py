@@ -24,6 +24,7 @@ CLOSES: Final = {
     "setting_contradicted": "It closes with a run of service_contract that finds setting and behaviour in agreement.",
     "not_reconciled": "It closes with an audit that finds these days reconciled.",
     "audit_cycle": "It closes with an audit whose cycle is within BMS_AUDIT_CYCLE_DAYS.",
+    "data_root_unusable": "It closes with the next run of freshness_watchdog that can read and write every inbox.",
     "partial": "It closes when every row of the drop has its outcome.",
 }
 """What closes an alarm, by code; the alarms of a flow close by its loads."""

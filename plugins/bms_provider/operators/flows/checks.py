@@ -125,7 +125,7 @@ class BmsWatchFreshnessOperator(BmsFlowOperator):
 
     def execute(self, context: Context) -> dict[str, str]:  # noqa: ARG002 - Airflow's signature
         """Check, then send."""
-        from bms_flows.monitoring import approvals
+        from bms_flows.monitoring import approvals, inbox_check
         from bms_flows.monitoring.freshness_check import check_targets
         from bms_flows.monitoring.gauges import gauges
         from bms_flows.onboarding.inboxes import Inbox
@@ -141,10 +141,7 @@ class BmsWatchFreshnessOperator(BmsFlowOperator):
                     compat.metrics().gauge(name, value, tags=tags)
                 approvals.check(connection, settings)
             try:
-                for name in REMOTES:
-                    inbox = Inbox(flow, name, settings)
-                    inbox.provide()
-                    inbox.tidy()
+                inbox_check.check([Inbox(flow, name, settings) for name in REMOTES])
             finally:  # messages do not depend on inboxes, nor inboxes on messages
                 notices.notify_approvers(flow, settings)
                 notices.deliver(flow)  # raises while no channel accepts messages

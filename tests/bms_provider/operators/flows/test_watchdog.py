@@ -7,11 +7,13 @@ from sqlalchemy import Engine
 
 from bms_flows.onboarding.inbox import unclaimed
 from bms_flows.onboarding.inbox.discovery import FoundFile
+from bms_flows.onboarding.inbox.templates import InboxGone
 from bms_flows.runtime.notice import NotDelivered
 from bms_flows.runtime.settings import InvalidSetting
 from bms_provider.operators.flows.checks import BmsWatchFreshnessOperator
 from tests.bms_provider.conftest import RecordLoad
 from tests.listeners import Webhook
+from tests.support.drops import add_drop
 from tests.support.sql import fetch
 
 pytestmark = pytest.mark.usefixtures("warehouse_connection", "data_root")
@@ -80,3 +82,21 @@ def test_a_check_sends_messages_although_the_inboxes_cannot_be_tended(
     with pytest.raises(InvalidSetting, match=r"deleted\.toml"):
         check()
     assert messages.titles == ["Alarm: contact_sync (late)"]
+
+
+def test_an_inbox_that_is_gone_opens_an_alarm_until_it_is_there(
+    warehouse: Engine, messages: Webhook, data_root: Path
+) -> None:
+    """Nothing else notices a volume that isn't mounted: no file is announced, so no run fails."""
+    check()
+    add_drop(warehouse, archive="archive/a.csv")
+    folder = data_root / "inbox" / "employees"
+    folder.rename(data_root / "unmounted")
+    for _ in range(2):
+        with pytest.raises(InboxGone):
+            check()
+    assert (data_root / "inbox" / "contacts").exists()
+    (data_root / "unmounted").rename(folder)
+    check()
+    code = "inbox (data_root_unusable)"
+    assert messages.titles == [f"Alarm: {code}", f"Recovered: {code}"]
