@@ -139,6 +139,13 @@ async def creation_of(
         )
 
 
+async def entered(creation: Creation, sheet: Sheet, plan_id: str | None = None) -> Entered:
+    """Plan a drop, unless its plan is given, and enter its rows without sending any."""
+    begun = await creation.enter(plan_id or (await creation.plan(sheet)).plan.id, sheet)
+    assert isinstance(begun, Entered)
+    return begun
+
+
 async def _carried_through(engine: Engine, run: Run) -> list[RowOutcome]:
     """Plan, enter, apply every chunk, conclude; what has returned before is not done again."""
     kept = Kept(run.kept)
@@ -147,12 +154,11 @@ async def _carried_through(engine: Engine, run: Run) -> list[RowOutcome]:
         if plan_id is None:
             plan_id = (await creation.plan(sheet)).plan.id
             kept.put("plan", plan_id)
-        entered = kept.get("enter")
-        if entered is None:
-            begun = await creation.enter(plan_id, sheet)
-            assert isinstance(begun, Entered)
-            kept.put("enter", entered := [begun.plan_id, begun.chunks])
-        plan_id, chunks = entered
+        known = kept.get("enter")
+        if known is None:
+            begun = await entered(creation, sheet, plan_id)
+            kept.put("enter", known := [begun.plan_id, begun.chunks])
+        plan_id, chunks = known
         for number in range(chunks):
             if kept.get(f"create {number}") is None:
                 kept.put(f"create {number}", await _applied(creation, plan_id, number))

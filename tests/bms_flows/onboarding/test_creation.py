@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from bms_flows.onboarding.creation import MAX_CHUNKS, Creation, Entered, Proposal
+from bms_flows.onboarding.creation import MAX_CHUNKS, Creation, Proposal
 from bms_flows.onboarding.ledger import store, transitions
 from bms_flows.onboarding.ledger.entry import State
 from bms_flows.onboarding.ledger.store import delete_bodies
@@ -28,7 +28,7 @@ from bms_sandbox.serve import Sandbox
 from bms_warehouse.locks import Busy
 from bms_warehouse.queries import waiting
 from tests.bms_flows.onboarding.conftest import Drop, csv
-from tests.bms_flows.onboarding.onboarding import Run, creation_of, onboard
+from tests.bms_flows.onboarding.onboarding import Run, creation_of, entered, onboard
 from tests.support.days import today
 from tests.support.sql import execute, fetch, scalar, scalars
 
@@ -44,8 +44,7 @@ async def decide(creation: Creation, rows: Sequence[int], decision: ReviewDecisi
 
 
 async def applied(creation: Creation, sheet: Sheet, plan_id: str) -> str:
-    begun = await creation.enter(plan_id, sheet)
-    assert isinstance(begun, Entered)
+    begun = await entered(creation, sheet, plan_id)
     for number in range(begun.chunks):
         await creation.apply(begun.plan_id, number)
     return begun.plan_id
@@ -324,9 +323,7 @@ async def test_a_plan_whose_approval_is_withdrawn_during_the_check_is_not_entere
 async def test_the_number_of_chunks_does_not_grow_with_the_drop(opened: Open) -> None:
     rows = (f"{900000 + n};Lefèvre{n};Aurélie;2026-05-15;" for n in range(41))
     async with opened(csv(*rows), approval="never", chunk_rows=1) as (creation, sheet):
-        planned = await creation.plan(sheet)
-        begun = await creation.enter(planned.plan.id, sheet)
-        assert isinstance(begun, Entered)
+        begun = await entered(creation, sheet)
         assert MAX_CHUNKS // 2 <= begun.chunks <= MAX_CHUNKS
         cut = await creation.chunks(begun.plan_id)
         assert (len(cut), sum(map(len, cut))) == (begun.chunks, 41)
@@ -522,14 +519,6 @@ async def test_the_audit_of_the_next_run_reports_a_duplicate_once(
 
 HEAD = "900001;Lefèvre;Aurélie;2026-05-15;"
 REPORT = "900002;Martin;Paul;2026-05-15;"
-
-
-async def entered(creation: Creation, sheet: Sheet) -> Entered:
-    """Plan a drop and enter its rows, without sending any."""
-    planned = await creation.plan(sheet)
-    begun = await creation.enter(planned.plan.id, sheet)
-    assert isinstance(begun, Entered)
-    return begun
 
 
 async def test_a_row_in_review_and_a_reversed_hierarchy_form_no_cycle(

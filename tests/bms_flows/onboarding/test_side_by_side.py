@@ -16,7 +16,7 @@ from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_sandbox.serve import Sandbox
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.crm import people
-from tests.bms_flows.onboarding.onboarding import Run, creation_of, let_clock_run
+from tests.bms_flows.onboarding.onboarding import Run, creation_of, entered, let_clock_run
 from tests.support.sql import fetch
 
 ONE_PERSON = {
@@ -58,10 +58,8 @@ class Taking:
     async def plan(self) -> str:
         return (await self.creation.plan(self.sheet)).plan.id
 
-    async def enter(self, plan_id: str) -> Entered:
-        begun = await self.creation.enter(plan_id, self.sheet)
-        assert isinstance(begun, Entered)
-        return begun
+    async def enter(self, plan_id: str | None = None) -> Entered:
+        return await entered(self.creation, self.sheet, plan_id)
 
     async def apply(self, begun: Entered) -> list[dict[str, int]]:
         return [await self.creation.apply(begun.plan_id, number) for number in range(begun.chunks)]
@@ -108,9 +106,9 @@ def test_a_record_not_listed_yet_is_not_created_again(
     async def main() -> None:
         runs = [drop(content, resource) for content in ONE_PERSON[resource]]
         async with taking(runs[0], warehouse) as one, taking(runs[1], warehouse) as other:
-            begun = await one.enter(await one.plan())
+            begun = await one.enter()
             assert await one.apply(begun) == [{"created": 1}]
-            assert (await other.enter(await other.plan())).chunks == 0
+            assert (await other.enter()).chunks == 0
         assert len(sandbox.truth()["created"][f"{resource}s"]) == 1
 
     asyncio.run(main())
@@ -125,11 +123,11 @@ async def test_two_files_with_the_same_people_report_their_creation_once(
         drops = (one, other)
         plans = [await each.plan() for each in drops]
         begun = [await each.enter(plan) for each, plan in zip(drops, plans, strict=True)]
-        for each, entered in zip(drops, begun, strict=True):
-            await each.apply(entered)
+        for each, rows_of in zip(drops, begun, strict=True):
+            await each.apply(rows_of)
         ended = [
-            await each.creation.conclude(entered.plan_id, each.sheet)
-            for each, entered in zip(drops, begun, strict=True)
+            await each.creation.conclude(rows_of.plan_id, each.sheet)
+            for each, rows_of in zip(drops, begun, strict=True)
         ]
     states = [[outcome.state for outcome in each.outcomes] for each in ended]
     assert states == [["already_there"] * 2, ["created"] * 2]  # the later drop took the rows over
