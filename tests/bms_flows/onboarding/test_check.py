@@ -84,7 +84,7 @@ def decide(this: Run, line: int, choice: str) -> None:
 def fail_to_create(this: Run, sandbox: Sandbox) -> None:
     """Run until all creates are refused; the rows stay READY."""
     sandbox.set_dialect(scope_shape="missing", granted_scopes=[f"read:{this.resource}"])
-    with pytest.raises(CreatesRefused):
+    with pytest.raises(CreatesRefused, match=r"403.*BMS_CREATE_STOPPED_BY"):
         onboard_patiently(this)
     granted = [f"read:{this.resource}", f"write:{this.resource}"]
     sandbox.set_dialect(scope_shape="array", granted_scopes=granted)

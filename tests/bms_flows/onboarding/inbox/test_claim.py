@@ -23,7 +23,6 @@ from bms_flows.onboarding.inboxes import Inbox
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime import step_log, storage
 from bms_flows.runtime.context import FlowContext
-from bms_provider import policy
 from bms_warehouse import database
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.locks import Busy, LeaseLost
@@ -99,15 +98,6 @@ def test_a_file_that_another_dispatcher_frees_at_that_moment_is_claimed(
     engine.dispose()
 
 
-def test_a_finished_drop_returns_its_report(warehouse: Engine) -> None:
-    taken = claim.claim_file(warehouse, "employee", SEEN)
-    finish(warehouse, taken, report="reports/employees/000001", counts=PRESENT)
-    again = claim.claim_file(warehouse, "employee", SEEN, "run-b")
-    assert (again.state, again.report) == ("applied", "reports/employees/000001")
-    with pytest.raises(LeaseLost):
-        finish(warehouse, taken)
-
-
 def test_the_same_content_again_finds_the_earlier_report(warehouse: Engine) -> None:
     first = claim.claim_file(warehouse, "employee", SEEN)
     assert closing.record_content(warehouse, first, sha256="ab", archive="x") is None
@@ -141,20 +131,6 @@ def test_content_with_missing_records_is_processed_again(
     assert closing.record_content(warehouse, second, sha256="ab", archive="y") is None
 
 
-def test_the_oldest_files_are_started_first(
-    warehouse: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert claim.AT_ONCE < 1024
-    monkeypatch.setattr(claim, "AT_ONCE", 2)
-    claim.claim_file(warehouse, "employee", replace(SEEN, path="by hand.csv"), "manual__1")
-    first, second, third = (
-        claim.claim_file(warehouse, "employee", replace(SEEN, path=f"{n}.csv")) for n in range(3)
-    )
-    assert claim.unstarted(warehouse, "employee") == [first, second]
-    claim.mark_started(warehouse, first.id)
-    assert claim.unstarted(warehouse, "employee") == [second, third]
-
-
 def test_two_dispatchers_reopen_a_file_once(warehouse: Engine) -> None:
     first = claim.claim_file(warehouse, "employee", SEEN)
     finish(warehouse, first)
@@ -162,14 +138,6 @@ def test_two_dispatchers_reopen_a_file_once(warehouse: Engine) -> None:
     with ThreadPoolExecutor(2) as threads:
         found = list(threads.map(lambda _: claim.claim_again(warehouse, ended), range(2)))
     assert len({each.id for each in found}) == 1
-
-
-def test_a_run_that_continues_a_drop_outlasts_the_claim_of_a_killed_run(warehouse: Engine) -> None:
-    taken = claim.claim_file(warehouse, "employee", SEEN)
-    with pytest.raises(Busy) as held:
-        claim.reopen(warehouse, taken.id, "manual__1")
-    assert held.value.retry_for_hours
-    assert policy.OUTAGE_RETRIES * held.value.retry_after > claim.LIFE.total_seconds()
 
 
 def test_a_finished_drop_claimed_again_without_changes_stays_finished(warehouse: Engine) -> None:
@@ -182,6 +150,8 @@ def test_a_finished_drop_claimed_again_without_changes_stays_finished(warehouse:
     assert after == replace(before, dag_run_id="manual__1", expires_at=after.expires_at)
     with pytest.raises(LeaseLost):
         closing.restore_ending(warehouse, held)
+    with pytest.raises(LeaseLost):
+        finish(warehouse, held)
 
 
 def test_an_unfinished_drop_stays_open_or_is_withdrawn(warehouse: Engine) -> None:

@@ -11,6 +11,7 @@ from sqlalchemy import Engine, insert, select
 from bms_flows.onboarding.inbox import claim
 from bms_flows.onboarding.inbox.claim import LIFE, Drop, NoSuchDrop
 from bms_flows.onboarding.inbox.discovery import FoundFile
+from bms_provider import policy
 from bms_warehouse.locks import Busy, LeaseLost
 from bms_warehouse.tables import dropped_file
 
@@ -168,9 +169,12 @@ def test_a_reopened_drop_remembers_its_ending(
 
 def test_a_drop_that_another_run_holds_is_not_reopened(warehouse: Engine) -> None:
     number = enter(warehouse)
-    with pytest.raises(Busy, match=f"^drop {number} is held by run run-a$"):
+    with pytest.raises(Busy, match=f"^drop {number} is held by run run-a$") as held:
         claim.reopen(warehouse, number, "run-b")
     assert rows(warehouse) == [ROW]
+    # A run that continues a drop outlasts the claim of a killed run.
+    assert held.value.retry_for_hours
+    assert policy.OUTAGE_RETRIES * held.value.retry_after > claim.LIFE.total_seconds()
 
 
 def test_a_drop_is_found_by_its_number_or_its_run(warehouse: Engine) -> None:
@@ -184,12 +188,16 @@ def test_a_drop_is_found_by_its_number_or_its_run(warehouse: Engine) -> None:
         claim.get(warehouse, 9)
 
 
-def test_open_drops_of_a_resource_with_their_own_run_are_unstarted(warehouse: Engine) -> None:
+def test_open_drops_of_a_resource_with_their_own_run_are_unstarted(
+    warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The oldest come first; a dispatch starts as many as Airflow expands."""
     others: tuple[dict[str, Any], ...] = (
         {},
         {"resource": "contact"},
         {"state": "waiting"},
         {"started_at": NOW},
+        {},
         {},
     )
     for number, row in enumerate(others, start=1):
@@ -200,6 +208,9 @@ def test_open_drops_of_a_resource_with_their_own_run_are_unstarted(warehouse: En
         )
     with warehouse.begin() as connection:
         claim.renew(connection, claim.get(warehouse, 1))  # moves its row behind the others
+    assert [each.id for each in claim.unstarted(warehouse, "employee")] == [1, 5, 6]
+    assert claim.AT_ONCE < 1024
+    monkeypatch.setattr(claim, "AT_ONCE", 2)
     assert [each.id for each in claim.unstarted(warehouse, "employee")] == [1, 5]
 
 

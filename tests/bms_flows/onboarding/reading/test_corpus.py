@@ -208,24 +208,6 @@ def test_a_file_in_another_encoding_is_refused_as_a_whole(encoding: str, name: s
     assert (fault.code, fault.line) == ("bad_encoding", None)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "Žižek;Tomáš",
-        "Paris–Lyon;L’Haÿ",
-        "L´ami;Ürün",
-        "n°5;m²",
-        "O‘Brien;Noël",
-        "Le\xa0Roux;2 850€",
-    ],
-)
-@pytest.mark.parametrize("header", ["Nom;Prénom", "Nom;Prenom"])
-def test_names_and_signs_of_windows_1252_are_read(header: str, name: str) -> None:
-    sheet = read(f"{header}\n{name}\n".encode("cp1252"), "a.csv", EMPLOYEE)
-    assert sheet.form.encoding == "cp1252"
-    assert sheet.file_faults == ()
-
-
 @pytest.mark.parametrize("misread_as", ["cp1252", "mac_roman", "cp850", "latin-1"])
 @pytest.mark.parametrize("name", ["Aurélie", "à Paris", "Noël", "L’Église", "Cœur", "François"])
 def test_mojibake_is_refused(misread_as: str, name: str) -> None:

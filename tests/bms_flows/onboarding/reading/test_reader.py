@@ -385,6 +385,7 @@ def test_a_number_with_decimals_or_thousands_is_no_text(header: str, cell: str) 
         ("Yıldız", "cp1254", "mojibake"),
         ("Kovačević", "cp1250", "mojibake"),
         ("Lætitia Muñoz-Grünwald", "cp1252", None),
+        ("L´ami Ürün", "cp1252", "mojibake"),
         ("Yýldýz", "utf-8", None),
     ],
 )
@@ -397,8 +398,9 @@ def test_letters_of_another_8_bit_encoding_are_refused(
 
 @pytest.mark.parametrize(
     "cell",
-    ["salarié·e", "« É »", "Paris–Lyon", "l’île", "Ça va ?", "Quand ? Où??", "https://x.example/a?b=1", "Œuvres", "AÏEUL",
-     "Straße", "10 €", "n° 5", "Ångström", "JOÃO", "São Tomé", "Crédits…", "Müller & Söhne"],
+    ["salarié·e", "« É »", "Paris–Lyon L’Haÿ", "l’île", "Ça va ?", "Quand ? Où??", "https://x.example/a?b=1", "Œuvres", "AÏEUL",
+     "Straße", "10 €", "n° 5", "Ångström", "JOÃO", "São Tomé", "Crédits…", "Müller & Söhne", "Žižek Tomáš",
+     "m²", "O‘Brien Noël"],
 )  # fmt: skip
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
 def test_valid_text_is_not_reported_as_broken(cell: str, encoding: str) -> None:
