@@ -195,31 +195,6 @@ def reports_its_changes(mirrors: Mirrors, steps: list[int]) -> None:
     until(lambda: recorded() == [(len(steps),)], recorded)
 
 
-def test_a_load_of_a_part_is_no_event(mirrors: Mirrors) -> None:
-    [part] = mirrors.run((CONTACTS, {"filter": "ACTIVE", "details": False}))
-    assert mirrors.manifest(CONTACTS, part)["rows_read"] > 0
-    assert events(mirrors, CONTACTS, part) == []
-
-
-def test_a_second_run_writes_nothing_and_a_change_is_one_version(
-    mirrors: Mirrors, whole: dict[str, str]
-) -> None:
-    assert whole
-    versions = "select count(*) from bms.contact_version"
-    places = "select ctid::text, xmin::text from bms.contact order by ctid"
-    [(stood,)], written = mirrors.query(versions), mirrors.query(places)
-    [again] = mirrors.run((CONTACTS, {}))
-    manifest = mirrors.manifest(CONTACTS, again)
-    assert manifest["unchanged"] == manifest["rows_read"]
-    assert mirrors.query(places) == written
-    mirrors.service("PATCH", "rows/contacts/1003", {"city": "Quimper"})
-    mirrors.service("DELETE", "rows/contacts/1004")
-    [changed] = mirrors.run((CONTACTS, {}))
-    manifest = mirrors.manifest(CONTACTS, changed)
-    assert (manifest["changed"], manifest["missing"]) == (1, 1)
-    assert mirrors.query(versions) == [(stood + 2,)]
-
-
 def test_a_full_run_reads_every_detail_again(mirrors: Mirrors, whole: dict[str, str]) -> None:
     assert whole
     [run] = mirrors.run((CONSULTANTS, {"full": True}))

@@ -1,13 +1,9 @@
-"""Flows and states on the board."""
+"""Flows on the board."""
 
 from pathlib import Path
 
 from bms_flows.catalog import CREATED_BY
 from bms_provider.board.flows import task_of
-from bms_provider.board.states import TONES
-from bms_warehouse.tables.drops import DROP_STATES
-from bms_warehouse.tables.monitoring import RECONCILIATION_STATES
-from bms_warehouse.tables.step_runs import STEP_RUN_STATES
 
 
 def test_every_step_of_a_drop_has_a_task_in_its_dag(project: Path) -> None:
@@ -22,8 +18,3 @@ def test_every_step_of_a_drop_has_a_task_in_its_dag(project: Path) -> None:
             assert tasks[task].is_mapped is (part is not None)
         assert task_of("enter") == (None, None)
         assert {"enter", "enter_again"} <= tasks.keys()
-
-
-def test_every_state_has_a_label() -> None:
-    named = {*STEP_RUN_STATES, *DROP_STATES, *RECONCILIATION_STATES, "fresh", "late", "never"}
-    assert named <= TONES.keys()

@@ -348,28 +348,15 @@ def test_no_page_has_inline_styles_or_scripts(visit: Visit) -> None:
     assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?! src=)", page)
 
 
-def test_an_unreachable_warehouse_is_reported(visit: Visit, connect: Connect) -> None:
-    connect("bms_warehouse", conn_type="postgres", host="/nowhere", login="x", schema="bms")
-    answer = visit("viewer").get("/bms/")
-    assert answer.status_code == 503
-    assert "does not answer" in answer.text
-
-
-def test_connecting_to_an_unresponsive_warehouse_times_out(
-    visit: Visit, connect: Connect, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("host", ["/nowhere", "127.0.0.1"])
+def test_an_unreachable_or_unresponsive_warehouse_is_reported(
+    visit: Visit, connect: Connect, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
     """A firewall that drops packets neither accepts nor rejects a connection."""
     monkeypatch.setattr(board_warehouse, "CONNECT_TIMEOUT_S", 2)  # libpq's minimum
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        port = silent.getsockname()[1]
-        connect(
-            "bms_warehouse",
-            conn_type="postgres",
-            host="127.0.0.1",
-            port=port,
-            login="x",
-            schema="b",
-        )
+        address = {"host": host, "port": silent.getsockname()[1]}
+        connect("bms_warehouse", conn_type="postgres", login="x", schema="b", **address)
         answer = visit("viewer").get("/bms/")
     assert answer.status_code == 503
     assert "does not answer" in answer.text

@@ -10,6 +10,8 @@ from bms_provider.board.states import TONES
 from bms_provider.board.texts import row_reason
 from bms_warehouse.tables.creation import PLAN_STATES
 from bms_warehouse.tables.drops import DROP_STATES
+from bms_warehouse.tables.monitoring import RECONCILIATION_STATES
+from bms_warehouse.tables.step_runs import STEP_RUN_STATES
 
 
 def test_every_text_of_the_pages_of_drops_has_an_entry_and_each_entry_a_use(project: Path) -> None:
@@ -23,7 +25,7 @@ def test_every_text_of_the_pages_of_drops_has_an_entry_and_each_entry_a_use(proj
 
 
 def test_every_state_has_a_tone_and_those_of_drops_have_a_french_label() -> None:
-    assert STATES.keys() == TONES.keys()
+    assert STATES.keys() == TONES.keys() >= {*STEP_RUN_STATES, *DROP_STATES, *RECONCILIATION_STATES}
     of_runs = {"never", "running", "partial", "failed"}
     assert {state for state, text in STATES.items() if "FR" in text} == {*DROP_STATES, *of_runs}
 

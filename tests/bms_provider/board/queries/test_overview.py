@@ -32,8 +32,11 @@ def plain(page: str) -> str:
 
 
 @pytest.mark.usefixtures("month")
-def test_the_overview_shows_states_pending_items_and_trends(visit: Visit) -> None:
-    shown = plain(visit("viewer").get("/bms/").text)
+def test_the_overview_shows_states_trends_and_pending_items_with_the_page_on_which_to_act(
+    visit: Visit,
+) -> None:
+    page = visit("viewer").get("/bms/").text
+    shown = plain(page)
     for expected in (
         "Consultants: late",
         "The last complete load is 3 d 2 h old",
@@ -51,6 +54,12 @@ def test_the_overview_shows_states_pending_items_and_trends(visit: Visit) -> Non
         "Contacts: new, changed, missing",
     ):
         assert expected in shown, expected
+    answer = '<a href="/airflow/dags/employee_onboarding/runs/manual__104/required_actions" target="_top">'
+    assert answer in page
+    assert '<a href="/airflow/dags/consultant_sync/runs/scheduled__x" target="_top">' in page
+    assert '<a href="/airflow/bms/drops/103">' in page
+    probe = plain(visit("viewer").get("/bms/flows/service_contract").text)
+    assert "page_size_limit At most 100 rows come in one page, whatever is asked." in probe
 
 
 def test_an_alarm_shows_its_remedy_and_who_acknowledged_it(visit: Visit, warehouse: Engine) -> None:
@@ -87,21 +96,6 @@ def test_the_overview_shows_the_audit_cycle_and_the_differing_part(
     shown = plain(visit("viewer").get("/bms/").text)
     assert "Duration of a full audit cycle: contact 56 days (334 parts)" in shown
     assert "part 3 of 334" in shown
-
-
-@pytest.mark.usefixtures("month")
-def test_the_page_of_the_probe_shows_every_finding(visit: Visit) -> None:
-    shown = plain(visit("viewer").get("/bms/flows/service_contract").text)
-    assert "page_size_limit At most 100 rows come in one page, whatever is asked." in shown
-
-
-@pytest.mark.usefixtures("month")
-def test_a_pending_item_links_to_the_page_on_which_to_act(visit: Visit) -> None:
-    page = visit("viewer").get("/bms/").text
-    answer = '<a href="/airflow/dags/employee_onboarding/runs/manual__104/required_actions" target="_top">'
-    assert answer in page
-    assert '<a href="/airflow/dags/consultant_sync/runs/scheduled__x" target="_top">' in page
-    assert '<a href="/airflow/bms/drops/103">' in page
 
 
 @pytest.mark.usefixtures("month")
