@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
@@ -52,10 +53,9 @@ class InboxTrigger(BaseEventTrigger):
         from bms_provider import flow_context  # noqa: PLC0415
 
         root = flow_context.data_root(self.data_root)
-        folders = [root / "inbox" / name for name in self.inboxes]
-        return {
-            f"{folder.name}/{seen.path}": seen.stamp
-            for folder in folders
-            if folder.exists()
-            for seen in discovery.list_files(folder).values()
-        }
+        found: dict[str, str] = {}
+        for name in self.inboxes:
+            with suppress(OSError):  # the freshness check opens the alarm of an unusable inbox
+                files = discovery.list_files(root / "inbox" / name)
+                found |= {f"{name}/{seen.path}": seen.stamp for seen in files.values()}
+        return found

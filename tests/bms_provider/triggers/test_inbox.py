@@ -14,7 +14,10 @@ async def test_a_file_fires_one_event_and_a_new_file_another_event(tmp_path: Pat
     folder.mkdir(parents=True)
     (folder / "_LISEZMOI.txt").touch()
     (folder / "Dupré.csv").write_bytes(b"Nom\nA")
-    trigger = InboxTrigger(["employees", "contacts"], f"file://{tmp_path}", every=0.01)
+    (tmp_path / "inbox" / "consultants").write_bytes(b"no folder")  # does not stop the others
+    trigger = InboxTrigger(
+        ["consultants", "employees", "contacts"], f"file://{tmp_path}", every=0.01
+    )
     events: Any = trigger.run()
     first = await anext(events)
     assert first.payload == {"files": 1}
