@@ -94,6 +94,16 @@ def follow(connection: Connection, table: Table) -> None:
     )
 
 
+def private_changes(connection: Connection, table: Table, private: Table, stamp: Stamp) -> int:
+    """Return the number of rows of which a load wrote only the private columns."""
+    key = next(iter(table.primary_key)).name
+    written = text(
+        f'select count(*) from {private} p join {table} t using ("{key}") '  # noqa: S608 - our own names
+        "where p._step_run_id = :step_run_id and t._step_run_id <> :step_run_id"
+    )
+    return connection.scalar(written, {"step_run_id": stamp.step_run_id}) or 0
+
+
 def mark_missing(
     connection: Connection, table: Table, keys: Sequence[int | str], stamp: Stamp
 ) -> int:

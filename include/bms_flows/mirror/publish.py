@@ -190,9 +190,11 @@ def _publish_rows(connection: Connection, outcome: MirrorOutcome, stamp: Stamp) 
     merged = loads.merge(connection, table, stamp)
     if merged.changed or merged.unchanged:  # an inserted row has all columns of its staged row
         mirrors.follow(connection, table)
+    changed = merged.changed
     if outcome.private and resource.private_table is not None:
         loads.merge(connection, resource.private_table, stamp)
-    counts = _counts(outcome, merged.inserted, merged.changed)
+        changed += mirrors.private_changes(connection, table, resource.private_table, stamp)
+    counts = _counts(outcome, merged.inserted, changed)
     counts.missing = mirrors.mark_missing(connection, table, outcome.removed, stamp)
     return counts
 

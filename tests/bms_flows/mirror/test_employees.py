@@ -235,13 +235,18 @@ def test_private_fields_are_not_stored_by_default(
 def test_full_details_store_private_fields_in_their_tables_with_versions(
     mirror: Mirror, guid: str
 ) -> None:
-    mirror.run("employee", id_entity=1)
+    stored = mirror.run("employee", id_entity=1)["inserted"]
+    versions = mirror.rows("bms.employee_version")
     manifest = mirror.run("employee", id_entity=1, asked=FULL)
-    assert manifest["changed"] == 0
+    assert (manifest["changed"], manifest["unchanged"]) == (stored, 0)
+    assert mirror.rows("bms.employee_version") == versions
     mirror.sandbox.edit("employees", guid, address="moved", modified_on="2026-03-30T10:00:00+00:00")
-    mirror.run("employee", id_entity=1, asked=FULL)
+    assert mirror.run("employee", id_entity=1, asked=FULL)["changed"] == 1
+    mirror.sandbox.edit("employees", guid, address="away")
+    manifest = mirror.run("employee", id_entity=1, asked=RunOptions(private=True, full=True))
+    assert (manifest["changed"], manifest["unchanged"]) == (1, stored - 1)
     states = mirror.rows("bms_private.employee_private_version", f"guid_employee = '{guid}'")
-    assert [row["address"] for row in states] == ["secret-address", "moved"]
+    assert [row["address"] for row in states] == ["secret-address", "moved", "away"]
     assert {name: states[0][name] for name in SECRETS} == SECRETS
     assert found(written(mirror, "bms")) == set()
     for path, content in files(mirror.data_root):
