@@ -81,7 +81,6 @@ def _readable(
     complete = (
         select(step_run.c.id, step_run.c.details)
         .where(
-            step_run.c.flow == "invoice_extraction",
             step_run.c.step == "extract",
             step_run.c.state == "complete",
         )

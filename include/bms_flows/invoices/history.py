@@ -62,7 +62,7 @@ def _held(connection: Connection, id_entity: int, zone: ZoneInfo) -> dict[date, 
     """Return the earlier counts of days that were held for few invoices."""
     steps = connection.execute(
         select(step_run.c.details["few"], step_run.c.started_at).where(
-            step_run.c.flow == "invoice_extraction",
+            step_run.c.step == "extract",
             step_run.c.id_entity == id_entity,
             step_run.c.state == "suspect",
             step_run.c.details.has_key("few"),

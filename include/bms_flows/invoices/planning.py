@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Engine, func, literal, select
 
 from bms_flows.invoices.day_state import day_states
 from bms_flows.invoices.lookback import LONGEST_GAP, plan_lookback
@@ -15,9 +15,14 @@ from bms_flows.runtime import step_log
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import Window
+from bms_warehouse import locks
 from bms_warehouse.tables import step_run
 
 LOG = logging.getLogger(__name__)
+
+FIRST = func.coalesce(step_run.c.details["first"].as_integer(), 0)
+"""Position of the first unit of a plan; a plan of an older version has none."""
+END = FIRST + func.jsonb_array_length(step_run.c.details["units"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,23 +40,32 @@ class RunRequest:
 
 
 def record_plan(flow: FlowContext, request: RunRequest, step: step_log.Step) -> list[int]:
-    """Plan a run and record its units in `bms.step_run`; return their positions."""
+    """Plan days and record their units in `bms.step_run`; return their positions.
+
+    A run may have several plans; the positions continue those of the plans before.
+    """
     today = datetime.now(UTC).astimezone(flow.settings.time_zone).date()
     units, over_budget = plan_run(flow.warehouse, request, flow.settings, today=today)
-    step_run_id = step_log.begin(flow.warehouse, step)
-    details = {
-        "units": [unit.as_dict() for unit in units],
-        "over_budget": over_budget,
-        "time_zone": flow.settings.time_zone.key,  # of the views
-    }
+    same = (step_run.c.flow == step.flow, step_run.c.dag_run_id == step.dag_run_id)
     with flow.warehouse.begin() as connection:
+        locks.serialize(connection, f"plan {step.flow} {step.dag_run_id}")
+        step_run_id = step_log.begin(flow.warehouse, step)
+        end = select(func.max(END)).where(*same, step_run.c.step == step.name)
+        first = connection.scalar(end) or 0
+        details = {
+            "first": first,
+            "units": [unit.as_dict() for unit in units],
+            "over_budget": over_budget,
+            "time_zone": flow.settings.time_zone.key,  # of the views
+        }
         step_log.finish(connection, step_run_id, state="complete", details=details)
-    return list(range(len(units)))
+    return list(range(first, first + len(units)))
 
 
 def planned_unit(flow: FlowContext, step: step_log.Step, position: int) -> Unit:
-    """Return the unit that `record_plan` recorded at a position of this step."""
-    return Unit.from_dict(step_log.details(flow.warehouse, step)["units"][position])
+    """Return the unit that `record_plan` recorded at a position of this step; raise `StepMissing`."""
+    plan = step_log.details(flow.warehouse, step, literal(position).between(FIRST, END - 1))
+    return Unit.from_dict(plan["units"][position - plan.get("first", 0)])
 
 
 def plan_run(
@@ -130,11 +144,10 @@ def _loads_since_oldest_held(engine: Engine, entities: list[int]) -> list[tuple[
     step = step_run.c
     oldest = (
         select(func.min(step.id))
-        .where(step.flow == "invoice_extraction", step.state == "suspect")
+        .where(step.step == "extract", step.state == "suspect")
         .scalar_subquery()
     )
     ended = select(step.id, step.state, step.details).where(
-        step.flow == "invoice_extraction",
         step.step == "extract",
         step.id_entity.in_(entities),
         step.state.in_(("complete", "suspect")),

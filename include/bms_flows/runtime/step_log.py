@@ -8,7 +8,7 @@ from decimal import Context, Decimal, Inexact
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Engine, Select, and_, delete, insert, literal, select, update
+from sqlalchemy import ColumnElement, Engine, Select, and_, delete, insert, literal, select, update
 from sqlalchemy.engine import Connection
 
 from bms.counters import Counters
@@ -218,8 +218,8 @@ def remove(engine: Engine, step_run_id: int) -> None:
         connection.execute(delete(step_run).where(step_run.c.id == step_run_id))
 
 
-def details(engine: Engine, step: Step) -> dict[str, Any]:
-    """Return the details of the latest complete run of `step`; raise `StepMissing`."""
+def details(engine: Engine, step: Step, *conditions: ColumnElement[bool]) -> dict[str, Any]:
+    """Return the details of the latest complete run of `step` that fulfils them; raise `StepMissing`."""
     with engine.connect() as connection:
         stored = connection.execute(
             select(step_run.c.details)
@@ -228,6 +228,7 @@ def details(engine: Engine, step: Step) -> dict[str, Any]:
                 step_run.c.dag_run_id == step.dag_run_id,
                 step_run.c.step == step.name,
                 step_run.c.state == "complete",
+                *conditions,
             )
             .order_by(step_run.c.id.desc())
             .limit(1)

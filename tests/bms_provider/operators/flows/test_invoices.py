@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 from bms_flows.invoices.leases import lease_days
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.checks import LoadHeld
+from bms_flows.runtime.step_log import StepMissing
 from bms_flows.runtime.windows import Window
 from bms_provider.hooks.connection import BadConnection
 from bms_provider.operators.flows.loads import (
@@ -38,13 +39,18 @@ def entity(connected: Connect) -> None:
 
 
 def run(
-    run_id: str, *, kind: str = "manual", day: int = 30, **params: Any
+    run_id: str,
+    *,
+    flow: str = "invoice_extraction",
+    kind: str = "manual",
+    day: int = 30,
+    **params: Any,
 ) -> AbstractContextManager[Any]:
     """Run the block in the task context of a run of the given day in March."""
     first, last = (datetime(2026, 3, each, tzinfo=PARIS) for each in (day, day + 1))
     interval = {"data_interval_start": first, "data_interval_end": last, "run_after": last}
     user = {"triggering_user_name": "marie"}
-    return task_of("invoice_extraction", run_id, params, run_type=kind, **interval, **user)
+    return task_of(flow, run_id, params, run_type=kind, **interval, **user)
 
 
 def test_accepting_held_days_is_skipped_after_the_days_were_read_again(
@@ -69,6 +75,36 @@ def test_accepting_held_days_is_skipped_after_the_days_were_read_again(
     states = [state for step, state in steps if step == "extract"]
     sound_days, held_day, held_day_again = "complete", "suspect", "complete"
     assert states == [sound_days, held_day, held_day_again]
+
+
+@pytest.mark.parametrize("again", [1, 2])
+def test_a_run_may_have_several_plans(warehouse: Engine, again: int) -> None:
+    """Tasks of one plan would load the units of another, and nobody those of the one."""
+    with run("night", **WEEK):
+        first = done(BmsPlanInvoicesOperator, entities=[1, 3])
+        second = done(BmsPlanInvoicesOperator, entities=[2])
+        for _ in range(again):  # a plan that is cleared
+            second = done(BmsPlanInvoicesOperator, entities=[2])
+        for position in (*first, *second):
+            done(BmsLoadClientInvoicesOperator, position=position)
+        with pytest.raises(StepMissing):
+            done(BmsLoadClientInvoicesOperator, position=99)
+    loaded = fetch(
+        warehouse, "select id_entity from bms.step_run where step = 'extract' order by id"
+    )
+    assert [entity for (entity,) in loaded] == [1, 3, 2]
+
+
+@pytest.mark.parametrize("reader", ["invoice_extraction", "another_dag"])
+def test_days_that_any_dag_held_are_published(sandbox: Sandbox, reader: str) -> None:
+    sandbox.set_fault("wrong_amount", operation="list_client_invoices", count=1)
+    with run("night", flow=reader, **WEEK):
+        done(BmsPlanInvoicesOperator)
+        with pytest.raises(LoadHeld):
+            done(BmsLoadClientInvoicesOperator, position=0)
+    with run("accepting", flow="my_invoices"):
+        [position] = done(BmsPlanInvoicesOperator, publish_held=True)
+        assert done(BmsLoadClientInvoicesOperator, position=position)["inserted"] > 0
 
 
 def test_the_user_who_accepts_held_days_is_recorded(sandbox: Sandbox, warehouse: Engine) -> None:
