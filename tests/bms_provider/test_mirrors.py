@@ -20,6 +20,15 @@ def test_the_params_of_a_listed_resource_offer_no_details() -> None:
     assert "detail" not in str(params["accept_gone"])
 
 
+@pytest.mark.parametrize("given", ["off", False, "directory", True, None])
+def test_a_param_of_a_dag_decides_on_details_by_name_or_flag(given: Any) -> None:
+    sync = loads.BmsSyncOperator(task_id="sync", resource="contact", details=given)
+    by_param = loads.BmsSyncOperator(task_id="sync", resource="contact")
+    level = "off" if given in ("off", False) else "directory"
+    context: Any = {"params": {"details": given}}
+    assert sync.level({"params": {}}) == by_param.level(context) == level
+
+
 @pytest.mark.parametrize(
     ("level", "stored"), [("full", "full"), ("off", "off"), (None, "directory")]
 )

@@ -9,12 +9,21 @@ from typing import Any, dataclass_transform
 
 @dataclass_transform(kw_only_default=True)
 class Declared:
-    """Base of classes whose annotated attributes are their arguments, all templated; one with a value is optional."""
+    """Base of classes whose annotated attributes are their arguments, all templated; one with a value is optional.
+
+    An attribute of a base, such as `template_fields` or `ui_color`, is none.
+    """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Make the constructor of a class that has none, with the signature that Airflow checks."""
         super().__init_subclass__(**kwargs)
-        own = [n for n, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)]
+        arguments_of_base = cls.template_fields  # type: ignore[attr-defined]  # of an operator
+        own = [
+            name
+            for name, kind in inspect.get_annotations(cls).items()
+            if "ClassVar" not in str(kind)
+            and (name in arguments_of_base or not hasattr(super(cls, cls), name))
+        ]
         if not own or "__init__" in vars(cls):
             return
 

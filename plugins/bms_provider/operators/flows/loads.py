@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from datetime import date
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from bms.arguments import BadArgument, argument
 from bms_provider import assets, flow_context, lineage
 from bms_provider.operators.flows.base import BmsFlowOperator
 
@@ -167,23 +168,32 @@ class BmsSyncOperator(BmsLoadOperator):
     id_entity: int | str | None = None
     entities: Sequence[int] | str | None = None
     query: Mapping[str, Any] | None = None
-    details: str | None = None
+    details: str | bool | None = None
     full: bool | str | None = None
     accept_gone: bool | str | None = None
     template_fields_renderers: ClassVar[dict[str, str]] = {"query": "json"}
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the mirror once; return the manifest of the load."""
+        from bms.endpoints import BY_NAME
+        from bms_flows.catalog import LOADED_BY
         from bms_flows.mirror import run
         from bms_flows.mirror.resource import RunOptions
         from bms_flows.mirror.resources import MIRRORED, source
 
-        resource, hook = MIRRORED[self.resource], self.hook
+        known: Any = Literal[tuple(MIRRORED)]
+        resource, hook = MIRRORED[argument("resource", self.resource, known)], self.hook
         described, params = resource.described, context["params"]
-        names = ("filter", *(each.name for each in described.restrictions))
+        own = (each.name for each in BY_NAME[described.list_operation].params)
+        names = [name for name in own if name != "id_entity"]
         query = params if self.query is None else self.query
+        if wrong := sorted((self.query or {}).keys() - {*names}):
+            raise BadArgument(f"query takes {', '.join(names)}, not {', '.join(wrong)}")
         given: dict[str, Any] = {name: query.get(name) for name in names}
         id_entity = self.given(context, "id_entity", int | None)
+        if (id_entity is not None) != described.per_entity:
+            lists = "a list per entity: give" if described.per_entity else "one list: leave out"
+            raise BadArgument(f"{self.resource} has {lists} id_entity")
         if id_entity is not None:
             entities = hook.entities_or(self.given(context, "entities", list[int] | None))
             given |= {"id_entity": id_entity, "entities": entities}
@@ -195,7 +205,10 @@ class BmsSyncOperator(BmsLoadOperator):
             accept_gone=bool(self.given(context, "accept_gone", bool | None)),
             accepted_by=context["dag_run"].triggering_user_name,
         )
-        step = flow_context.step("sync", id_entity=id_entity)
+        # A DAG of a team may mirror several resources.
+        ours = context["dag_run"].dag_id == LOADED_BY[self.resource].dag_id
+        name = "sync" if ours else f"sync_{self.resource}"
+        step = flow_context.step(name, id_entity=id_entity)
 
         async def once() -> dict[str, Any]:
             async with hook.client(counters) as client:
@@ -214,12 +227,19 @@ class BmsSyncOperator(BmsLoadOperator):
     def level(self, context: Context) -> str:
         """Return which details to store."""
         from bms_flows.mirror.resources import MIRRORED
+        from bms_flows.runtime.settings import DetailLevel
 
         described, params = MIRRORED[self.resource].described, context["params"]
-        if described.private_columns:
-            given = self.details or params.get(described.details_level)
-            return given or flow_context.flow_settings().details_of(described.name)
-        return self.details or ("directory" if params.get("details", True) else "off")
+        private, given = bool(described.private_columns), self.details
+        if given is None:
+            given = params.get(described.details_level if private else "details")
+        if isinstance(given, bool):
+            given = "directory" if given else "off"
+        level: str | None = argument("details", given, DetailLevel | None)
+        default = (
+            flow_context.flow_settings().details_of(described.name) if private else "directory"
+        )
+        return level or default
 
 
 def event(manifest: Mapping[str, Any], changed_by: Sequence[int]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Events of the assets after loads, with an Airflow context."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from airflow.sdk.execution_time.context import OutletEventAccessors, set_current_context
 
+from bms.arguments import BadArgument
 from bms_provider import assets, policy
 from bms_provider.operators.flows.loads import BmsSyncOperator, event
 from tests.bms_provider.operators.flows.execution import done
@@ -25,12 +26,10 @@ pytestmark = pytest.mark.usefixtures("connected", "warehouse_connection", "data_
 
 
 @contextmanager
-def run(run_id: str, **params: Any) -> Iterator[Any]:
+def run(run_id: str, dag_id: str = "contact_sync", **params: Any) -> Iterator[Any]:
     """Run the block in a task context; yield the context."""
     context: Any = {
-        "dag_run": SimpleNamespace(
-            dag_id="contact_sync", run_id=run_id, triggering_user_name="marie"
-        ),
+        "dag_run": SimpleNamespace(dag_id=dag_id, run_id=run_id, triggering_user_name="marie"),
         "params": CONTACTS | params,
         "task": SimpleNamespace(pool="default_pool", pool_slots=1, outlets=[assets.CONTACT]),
         "outlet_events": OutletEventAccessors(),
@@ -54,6 +53,42 @@ def test_a_complete_whole_load_is_an_event_with_counts_also_if_nothing_changed()
     assert not second["changed"]
     assert second["counts"]["unchanged"] == first["counts"]["inserted"]
     assert second["step_run_id"] == manifest["step_run_id"]
+
+
+def test_a_dag_may_mirror_several_resources() -> None:
+    """The rotation of one resource's details would continue where that of the other stopped."""
+    with run("first", "my_mirrors", details=True) as context:
+        for resource in ("consultant", "contact"):
+            assert done(BmsSyncOperator, resource=resource)["turn"] == 0
+        changed = context["outlet_events"][assets.CONTACT].extra["changed_by"]
+        assert len(changed) == 1
+    with run("second", "my_mirrors", details=True):
+        assert done(BmsSyncOperator, resource="consultant")["turn"] == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"query": {"filtre": "ACTIVE"}}, "query takes filter, id_client, is_lead, not filtre"),
+        ({"details": "all"}, "details takes off or directory or full or nothing"),
+        ({"id_entity": 1}, "contact has one list: leave out id_entity"),
+        ({"resource": "employee"}, "employee has a list per entity: give id_entity"),
+        ({"resource": "contacts"}, "resource takes contact or consultant or employee"),
+    ],
+)
+def test_a_wrong_argument_is_refused(given: dict[str, Any], text: str) -> None:
+    with run("wrong"), pytest.raises(BadArgument, match=text):
+        done(BmsSyncOperator, **{"resource": "contact"} | given)
+
+
+def test_a_subclass_may_annotate_attributes_of_airflow() -> None:
+    class Mine(BmsSyncOperator):
+        ui_color: str = "#123456"
+        template_fields: Sequence[str] = ("query",)
+        note: str = "x"
+
+    mine = Mine(task_id="sync", resource="contact", note="n")
+    assert (Mine.template_fields, mine.note, mine.ui_color) == (("query", "note"), "n", "#123456")
 
 
 def test_a_load_of_a_part_is_no_event() -> None:
