@@ -57,6 +57,8 @@ class GroupCommit:
         """Return the ledger's time, read after this call started; concurrent calls share a read."""
         if self._reader is None:
             self._reader = asyncio.create_task(self._read_time())
+            # Its callers may have been cancelled; asyncio would log the error with the server's own text.
+            self._reader.add_done_callback(lambda read: read.cancelled() or read.exception())
         return await asyncio.shield(self._reader)
 
     async def _read_time(self) -> datetime:

@@ -1,6 +1,7 @@
 """Group commit: concurrent transitions share a commit, and each caller waits for it."""
 
 import asyncio
+import gc
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
@@ -168,3 +169,20 @@ async def test_a_cancelled_call_does_not_cancel_the_shared_request() -> None:
         given_up.cancel()
         assert await waiting is not None
     assert ledger.asked == 1
+
+
+async def test_a_failed_read_without_callers_is_not_logged() -> None:
+    class Down(MemoryLedger):
+        async def now(self) -> datetime:
+            await asyncio.sleep(1)
+            raise ConnectionError
+
+    logged: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: logged.append(context))
+    async with GroupCommit(Down(), 8) as commits:
+        given_up = asyncio.create_task(commits.now())
+        await asyncio.sleep(0.5)
+        given_up.cancel()
+    del commits
+    gc.collect()
+    assert logged == []
