@@ -47,12 +47,6 @@ def test_distress_halves_the_limit_once_for_all_requests_in_flight(status: int) 
     assert limiter.limit == 4
 
 
-def test_a_timeout_halves_the_limit() -> None:
-    limiter = ConcurrencyLimiter(8)
-    limiter.record_failure(0.0)
-    assert limiter.limit == 4
-
-
 @pytest.mark.parametrize("status", [200, 404, 422, 500])
 def test_other_statuses_keep_the_limit(status: int) -> None:
     limiter = ConcurrencyLimiter(8)
@@ -131,10 +125,6 @@ async def highest_concurrency(limiter: ConcurrencyLimiter, tasks: int = 40) -> i
     return highest
 
 
-async def test_requests_run_up_to_the_limit() -> None:
-    assert await highest_concurrency(ConcurrencyLimiter(8)) == 8
-
-
 async def test_fewer_requests_run_after_a_cut() -> None:
     limiter = ConcurrencyLimiter(8)
     async with limiter:
@@ -151,12 +141,6 @@ async def test_more_requests_run_after_the_limit_rises() -> None:
         async with limiter:
             respond(limiter, 1, now=moment * RISE_AFTER)
     assert await highest_concurrency(limiter) == 4
-
-
-async def test_one_request_always_runs() -> None:
-    limiter = ConcurrencyLimiter(1)
-    limiter.record_failure(0.0)
-    assert await highest_concurrency(limiter) == 1
 
 
 async def test_failed_and_cancelled_requests_return_their_permit() -> None:

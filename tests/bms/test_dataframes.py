@@ -1,7 +1,6 @@
 import json
 import re
 from decimal import Decimal
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -63,6 +62,7 @@ def test_an_empty_frame_has_the_columns_and_dtypes_of_a_full_one(operation: str)
 
 def test_amounts_are_exact() -> None:
     cents = ["0.10", "0.20", "1234567890123456789.123456789", "-0.000000001"]
+    cents += ["0e99999999", "-0e-99999999"]
     invoices = frame("list_client_invoices", *(INVOICE % (each, "") for each in cents))
     assert [*invoices["total_excl_vat"]] == [Decimal(each) for each in cents]
     assert invoices["total_excl_vat"].head(2).sum() == Decimal("0.3")
@@ -75,7 +75,11 @@ def test_the_noise_of_binary_numbers_is_rounded() -> None:
 
 
 @pytest.mark.parametrize(
-    "amount", ["0.1234567891", "123456789012345678901234567890", "1e99999", "1e-99999"]
+    "amount",
+    [
+        *("0.1234567891", "123456789012345678901234567890", "1e99999", "1e-99999"),
+        *("1e99999999", "-1e-99999999"),  # Arrow would write out all digits
+    ],
 )
 def test_an_amount_that_does_not_fit_raises_and_is_not_quoted(amount: str) -> None:
     rows = [INVOICE % (1, ""), INVOICE % (amount, "")]
@@ -131,10 +135,3 @@ def test_every_code_and_its_label_is_a_category() -> None:
     texts = {each.name: each.category for each in fields if each.kind == "text"}
     codes = {name for name in texts if name.endswith("_code")} - {"postal_code"}
     assert {name for name in codes | {"status_name", "country"} if not texts[name]} == set()
-
-
-def test_frames_survive_parquet(tmp_path: Any) -> None:
-    invoices = frame("list_client_invoices", INVOICE % ("0.10", ', "status": "PAID"'))
-    invoices.to_parquet(tmp_path / "invoices.parquet")
-    again = pd.read_parquet(tmp_path / "invoices.parquet")
-    assert again["total_excl_vat"][0] == Decimal("0.10")

@@ -18,7 +18,6 @@ from bms.created import read_created_employee, read_created_id
 from bms.decoding import MAX_DEPTH, RecordReader
 from bms.endpoints import BY_NAME
 from bms.errors import (
-    AmbiguousWrite,
     BmsError,
     ConnectionFailed,
     InvalidRecords,
@@ -224,31 +223,6 @@ async def test_a_response_above_the_limit_fails_at_once(
         await transport.send(Request(CONTACTS, "/x"))
     with pytest.raises(TooLarge, match="check base_url"):
         await transport.send(Request(BY_NAME["list_employees"], "/x"))
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "[]".encode("utf-16"),
-        b'[{"id": 1, "first_name": "Zo\xe9"}]',
-        b"<html>502 Bad Gateway</html>",
-        b"",
-        b"NaN",
-        b'{"data": []}',
-    ],
-)
-async def test_unexpected_encodings_and_content_raise(
-    fake: FakeService, open_client: Open, body: bytes
-) -> None:
-    async def answer(_request: web.Request) -> web.StreamResponse:
-        return web.Response(body=body, content_type="application/json", charset="cp1252")
-
-    fake.respond = answer
-    client = await open_client(fake.settings(attempts=2))
-    with pytest.raises(MalformedResponse):
-        await client.list_contacts(filter="ALL")
-    with pytest.raises(AmbiguousWrite):
-        await client.create_contact({"last_name": "x"})
 
 
 async def test_endless_headers_raise(fake: FakeService, open_client: Open) -> None:

@@ -12,13 +12,12 @@ from bms import endpoints
 from bms.arguments import BadArgument
 from bms.client import Client
 from bms.endpoints import BY_NAME, ENDPOINTS
-from bms.errors import NotFound
-from bms.operations import list_query, path_values
+from bms.operations import list_query
 from bms.sync_client import SyncClient
 
 STUB = Path(endpoints.__file__).with_name("signatures.pyi")
 CLASSES: dict[str, type] = {"Operations": Client, "SyncOperations": SyncClient}
-DAY, EARLIER = date(2026, 3, 2), date(2026, 3, 1)
+DAY = date(2026, 3, 2)
 RANGE = {"id_entity": 1, "start_date": DAY, "end_date": DAY, "language": None}
 
 
@@ -60,14 +59,6 @@ def test_a_service_that_excludes_the_last_day_is_asked_for_the_next() -> None:
     assert ends == ["2026-03-02", "2026-03-03"]
 
 
-def test_a_reversed_range_is_refused() -> None:
-    with pytest.raises(BadArgument, match="swap them") as refused:
-        list_query(
-            BY_NAME["list_client_invoices"], RANGE | {"end_date": EARLIER}, end_inclusive=True
-        )
-    assert not refused.value.retriable
-
-
 @pytest.mark.parametrize(
     ("name", "given", "accepted"),
     [
@@ -98,9 +89,3 @@ def test_an_argument_that_the_service_could_misread_is_refused(
 ) -> None:
     with pytest.raises(BadArgument, match=accepted):
         getattr(Client, name)(None, **given)
-
-
-@pytest.mark.parametrize("guid", ["", "../contacts/1", "x" * 36])
-def test_a_text_that_is_no_uuid_is_not_found_without_a_request(guid: str) -> None:
-    with pytest.raises(NotFound, match="nothing was sent"):
-        path_values(BY_NAME["read_employee"], {"guid_employee": guid})

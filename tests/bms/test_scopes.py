@@ -41,10 +41,6 @@ def test_each_endpoint_requires_its_scope(endpoint: Any) -> None:
     assert f"grant {endpoint.scope}" in str(caught.value)
 
 
-def test_unknown_scopes_allow_every_endpoint() -> None:
-    require_scopes(ENDPOINTS, None)
-
-
 def test_the_token_operation_requires_no_scope() -> None:
     require_scopes([BY_NAME["request_token"]], frozenset())
 

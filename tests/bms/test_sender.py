@@ -151,19 +151,6 @@ async def test_refused_new_tokens_raise_unauthorized_after_all_attempts(
     assert sandbox.truth()["requests"] == {"token": {"200": 7}, "list_employees": {"401": 7}}
 
 
-@pytest.mark.parametrize("skew", [-7200, 7200])
-async def test_a_wrong_local_clock_causes_no_extra_token_request(
-    sandbox: Sandbox, open_client: Open, skew: float
-) -> None:
-    import time
-
-    client = await open_client(sandbox.settings(), clock=lambda: time.time() + skew)
-    assert (await client.access()).expires_in_s == pytest.approx(3600, abs=5)
-    await client.list_client_invoices(**DAYS)
-    await client.list_client_invoices(**DAYS)
-    assert client.counters.token_fetches == 1
-
-
 async def test_a_wrong_secret_is_not_retried(sandbox: Sandbox, open_client: Open) -> None:
     client = await open_client(sandbox.settings(secret="wrong"))
     with pytest.raises(TokenRefused) as caught:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from bms.arguments import BadArgument
 from bms.client import Client
 from bms.errors import AmbiguousWrite, InvalidRecords, InvalidTlsFile, NotFound
 from bms.records import ClientInvoice, ContactItem
@@ -86,8 +87,9 @@ def test_errors_of_the_service_reach_the_caller(client: SyncClient, sandbox: San
 
 def test_a_reversed_range_is_refused(client: SyncClient) -> None:
     """The service would return an empty list."""
-    with pytest.raises(ValueError, match="the last day is before the first day"):
+    with pytest.raises(BadArgument, match="before the first day: swap them") as refused:
         client.list_client_invoices(id_entity=1, start_date="2026-03-02", end_date="2026-03-01")
+    assert not refused.value.retriable
 
 
 def test_an_error_while_opening_is_raised_by_each_call(sandbox: Sandbox) -> None:
