@@ -51,14 +51,6 @@ def test_migrate_creates_the_schema_and_check_compares_it(
     assert result(*check)[0] == 0
 
 
-def test_health_prints_a_table_of_all_flows(
-    warehouse_uri: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["health", "--url", warehouse_uri]) == 0
-    shown = capsys.readouterr().out
-    assert "contact_sync" in shown
-
-
 def test_health_says_which_flows_never_ran_and_what_that_means(
     warehouse: Engine, warehouse_uri: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

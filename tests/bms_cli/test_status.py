@@ -55,6 +55,11 @@ def sent(warehouse: Engine) -> list[str]:
     return [each.text for each in taken]
 
 
+def acknowledge(shown: Shown, number: int) -> None:
+    until = ("--until", "8h", "--note", "known outage", "--name", "Ada")
+    assert shown("alarm", "ack", str(number), *until)[0] == 0
+
+
 def later(warehouse: Engine, hours: int) -> None:
     """Move everything about alarms into the past, as if time had passed."""
     with warehouse.begin() as connection:
@@ -155,12 +160,13 @@ def test_the_last_run_and_what_waits_for_whom_are_listed(
     assert "Waits for approvers (marie, paul) since 2026-03-31 12:05 CEST: Drop 1 waits" in out
 
 
-def test_an_acknowledged_alarm_sends_nothing_until_then(warehouse: Engine, shown: Shown) -> None:
-    number = raise_alarm(warehouse)
-    code, _ = shown(
-        "alarm", "ack", str(number), "--until", "8h", "--note", "known", "--name", "Ada"
-    )
-    assert code == 0
+def test_an_acknowledged_alarm_shows_who_and_why_and_sends_nothing_until_then(
+    warehouse: Engine, shown: Shown
+) -> None:
+    acknowledge(shown, raise_alarm(warehouse))
+    _, out = shown("status")
+    assert "Acknowledged by Ada until" in out
+    assert ": known outage" in out
     assert sent(warehouse) == []
     later(warehouse, 9)
     assert [each.splitlines()[0] for each in sent(warehouse)] == ["Alarm: contact_sync (failed)"]
@@ -171,7 +177,7 @@ def test_an_alarm_that_outlasts_its_acknowledgement_is_sent_once_more(
 ) -> None:
     number = raise_alarm(warehouse)
     assert len(sent(warehouse)) == 1
-    shown("alarm", "ack", str(number), "--until", "8h", "--note", "known", "--name", "Ada")
+    acknowledge(shown, number)
     raise_alarm(warehouse, "DiskFull")  # a new aspect
     assert sent(warehouse) == []
     later(warehouse, 9)
@@ -188,7 +194,7 @@ def test_the_end_of_an_acknowledged_alarm_is_sent_afterwards(
 ) -> None:
     number = raise_alarm(warehouse)
     sent(warehouse)
-    shown("alarm", "ack", str(number), "--until", "8h", "--note", "known", "--name", "Ada")
+    acknowledge(shown, number)
     with warehouse.begin() as connection:
         alarms.recover(connection, "contact_sync")
     assert sent(warehouse) == []
@@ -196,14 +202,6 @@ def test_the_end_of_an_acknowledged_alarm_is_sent_afterwards(
     assert [each.splitlines()[0] for each in sent(warehouse)] == [
         "Recovered: contact_sync (failed)"
     ]
-
-
-def test_the_status_shows_who_acknowledged_and_why(warehouse: Engine, shown: Shown) -> None:
-    number = raise_alarm(warehouse)
-    shown("alarm", "ack", str(number), "--until", "8h", "--note", "known outage", "--name", "Ada")
-    _, out = shown("status")
-    assert "Acknowledged by Ada until" in out
-    assert ": known outage" in out
 
 
 def test_an_unknown_alarm_is_not_acknowledged(shown: Shown) -> None:

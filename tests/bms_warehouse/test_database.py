@@ -108,12 +108,16 @@ def test_analysts_read_every_mirror_and_its_history_and_all_invoices(warehouse: 
     assert not hidden, "grant these to bms_analyst in the migration"
 
 
-def test_the_private_role_reads_every_private_table_and_view(warehouse: Engine) -> None:
+def test_only_the_private_role_reads_every_private_table_and_view(warehouse: Engine) -> None:
     views = [view for view in VIEWS.tables.values() if view.schema == PRIVATE_METADATA.schema]
     names = [str(each) for each in (*PRIVATE_METADATA.tables.values(), *views)]
     assert len(names) > 2
     hidden = unreadable(warehouse, "bms_private_reader", names)
     assert not hidden, "grant these to bms_private_reader in the migration"
+    assert unreadable(warehouse, "bms_analyst", names) == names
+    usage = "select has_schema_privilege(:role, 'bms_private', 'usage')"
+    roles = ("bms_private_reader", "bms_analyst")
+    assert [scalar(warehouse, usage, role=role) for role in roles] == [True, False]
 
 
 def test_a_difference_of_any_table_is_written_to_the_next_migration(warehouse: Engine) -> None:

@@ -53,18 +53,3 @@ def test_invoices_as_of_a_day(months: Engine, day: int, known: list[tuple[int, s
     with months.connect() as connection:
         found = connection.execute(query, {"day": f"2026-03-0{day}"}).all()
     assert [tuple(row) for row in found] == known
-
-
-def test_an_analyst_reads_the_history_of_invoices(months: Engine) -> None:
-    """The role may read the view and the current rows, not the table of superseded rows."""
-    with months.begin() as connection:
-        connection.execute(text("set local role bms_analyst"))
-        query = text(
-            "select id_invoice, _version, _superseded_at is null from bms.client_invoice_version"
-            " order by 1, 2"
-        )
-        assert [tuple(row) for row in connection.execute(query)] == [
-            *((1, 1, False), (1, 2, True)),
-            *((2, 1, False), (2, 2, True)),
-            (3, 1, True),
-        ]

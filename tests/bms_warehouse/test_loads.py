@@ -62,13 +62,6 @@ def stored(engine: Engine, what: Any = table) -> list[tuple[object, ...]]:
         return [tuple(row) for row in found]
 
 
-def missing(engine: Engine, *, where: str = "true", step: int = 2) -> int:
-    with engine.begin() as connection:
-        return loads.mark_missing(
-            *(connection, table, Stamp(step, AT + timedelta(days=1))), where=where, given={}
-        )
-
-
 def test_new_rows_are_written_once_as_version_1(warehouse: Engine) -> None:
     assert merge(warehouse, rows(1, 2)) == Merged(inserted=2, changed=0, unchanged=0)
     assert stored(warehouse) == [(1, "x", 1, 1), (2, "x", 1, 1)]
@@ -214,16 +207,6 @@ def test_the_version_of_another_transaction_is_superseded_too(warehouse: Engine)
         first.commit()
         assert second.result() == Merged(inserted=0, changed=1, unchanged=0)
     assert stored(warehouse, versions) == [(1, "x", 1, 1), (1, "b", 2, 2), (1, "c", 3, 3)]
-
-
-def test_missing_rows_get_one_version_and_return_with_the_next_merge(warehouse: Engine) -> None:
-    merge(warehouse, rows(1, 2))
-    assert missing(warehouse, where="id_invoice = 1") == 1
-    assert missing(warehouse, where="id_invoice = 1", step=3) == 0
-    assert stored(warehouse) == [(1, "x", 2, 2), (2, "x", 1, 1)]
-    assert merge(warehouse, rows(1, 2), step=4) == Merged(inserted=0, changed=1, unchanged=1)
-    assert scalars(warehouse, "select _missing_since from bms.client_invoice") == [None, None]
-    assert stored(warehouse)[0] == (1, "x", 3, 4)
 
 
 def test_stored_hashes_are_those_of_the_condition(warehouse: Engine) -> None:

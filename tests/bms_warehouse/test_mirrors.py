@@ -119,3 +119,9 @@ def test_a_missing_row_gets_one_version_and_returns(connection: Connection) -> N
     assert merge(connection, step=3) == loads.Merged(inserted=0, changed=1, unchanged=1)
     assert stored(connection, "deleted", "_removal_reason", "_version")[0] == ("a", False, None, 3)
     assert len(connection.execute(select(VIEWS.tables["bms.employee_version"])).all()) == 4
+
+
+def test_a_row_that_the_service_marks_as_deleted_is_not_missing(connection: Connection) -> None:
+    connection.execute(text("update bms.employee set deleted = true, _removal_reason = 'flagged'"))
+    assert mirrors.mark_missing(connection, table, ["a"], Stamp(2, AT)) == 0
+    assert stored(connection, "_removal_reason")[0] == ("a", "flagged")
