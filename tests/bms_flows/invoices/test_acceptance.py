@@ -255,22 +255,13 @@ def test_an_end_date_wrongly_set_as_exclusive_holds_the_load(extract: Extract) -
         extract("2026-03-09", "2026-03-13", end_date_inclusive=False)
 
 
-@pytest.mark.parametrize(
-    ("loss", "code", "responses"),
-    [
-        ("empty_list", "drop", 99),
-        ("short_list", "drop", 99),
-        ("missing_day", "drop", 99),
-        ("duplicate_row", "duplicate_ids", 1),
-        ("wrong_amount", "amounts_differ", 1),
-    ],
-)
+@pytest.mark.parametrize("loss", ["empty_list", "short_list", "missing_day"])
 def test_a_loss_in_stored_days_holds_the_load(
-    sandbox: Sandbox, warehouse: Engine, extract: Extract, loss: str, code: str, responses: int
+    sandbox: Sandbox, warehouse: Engine, extract: Extract, loss: str
 ) -> None:
     extract(*MARCH)
-    sandbox.set_fault(loss, operation="list_client_invoices", count=responses)
-    with pytest.raises(LoadHeld, match=code):
+    sandbox.set_fault(loss, operation="list_client_invoices", count=99)
+    with pytest.raises(LoadHeld, match="drop"):
         extract(*MARCH)
     assert loss in sandbox.truth()["faults"]
     assert versions(warehouse) == 1

@@ -24,6 +24,7 @@ READINGS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"scope_shape": "space"}, {}),
     ({"scope_shape": "missing"}, {}),
     ({"scope_shape": "empty"}, {}),
+    ({"scope_shape": "address"}, {}),
     ({"one_live_token": True}, {}),
     ({"exp_claim": False}, {}),
     ({"token_status": 201}, {}),

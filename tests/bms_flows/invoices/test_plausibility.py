@@ -157,7 +157,7 @@ def test_unusual_new_rows_are_held_and_a_lasting_change_is_accepted_once(
     filled(company, monday, 5, 15, **values)
     assert text_ in company.held(monday)
     company.accept()
-    for day in days(monday + DAY, 4):
+    for day in (monday + DAY, monday + 4 * DAY):
         assert company.held(FIRST, day) == "", "the change is usual now"
 
 

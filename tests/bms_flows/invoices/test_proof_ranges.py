@@ -1,18 +1,13 @@
-"""Equal tables however days are split over runs, and the imports of an extraction."""
+"""Equal tables however days are split over runs."""
 
-import json
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from datetime import date, timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
 
 from bms_flows.runtime.windows import Window
-from bms_sandbox.serve import Sandbox
 from proofs.kill_invoices import contents
 from tests.bms_flows.conftest import Extract
 from tests.bms_flows.invoices.listed import empty_invoices
@@ -58,32 +53,3 @@ def test_the_order_of_runs_does_not_matter(warehouse: Engine, extracted: Extract
     empty_invoices(warehouse)
     extracted(days_until_last(20))
     assert contents(warehouse) == backwards
-
-
-WORK = """
-import sys
-from bench import unit
-unit.main()
-print(*{name.partition(".")[0] for name in sys.modules})
-"""
-UNNEEDED = {"alembic", "mako", "holidays", "openpyxl", "pandas", "s3fs", "gcsfs", "adlfs", "boto3"}
-"""Packages that an extraction or a mirror would only wait for."""
-
-
-def test_extraction_and_load_import_only_what_they_need(
-    sandbox: Sandbox, warehouse_uri: str, tmp_path: Path, project: Path
-) -> None:
-    """Invalid rows included; pyarrow alone would import pandas at the first value it sees."""
-    first = sandbox.invoices(1, LAST, LAST)
-    sandbox.edit_invoice(1, first[0]["id_invoice"], currency="E\0R")
-    program = [sys.executable, "-c", WORK, "invoices", sandbox.url, warehouse_uri, str(tmp_path)]
-    done = subprocess.run(  # noqa: S603 - this file's own program
-        [*program, "--first", f"{LAST}", "--days", "1"],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=project,
-    )
-    counts, imported = done.stdout.splitlines()
-    assert json.loads(counts) | {"inserted": len(first) - 1, "quarantined": 1} == json.loads(counts)
-    assert UNNEEDED.intersection(imported.split()) == set()

@@ -20,20 +20,6 @@ def test_rates_skills_and_languages_equal_those_of_the_service(mirror: Mirror) -
     assert (again["unchanged"], again["changed"]) == (len(truth), 0)
 
 
-def test_a_consultant_missing_from_the_list_is_not_removed_while_its_detail_exists(
-    mirror: Mirror,
-) -> None:
-    mirror.sandbox.fill(consultants=8)
-    mirror.run("consultant")
-    mirror.sandbox.set_fault(
-        "short_list", "list_consultants"
-    )  # every response lacks its second half
-    manifest = mirror.run("consultant")
-    assert (manifest["missing"], manifest["changed"]) == (0, 0)
-    assert mirror.requests("read_consultant") >= 4
-    assert not any(row["deleted"] for row in mirror.rows("bms.consultant"))
-
-
 def test_a_run_restricted_to_a_type_removes_no_other_consultant(mirror: Mirror) -> None:
     mirror.sandbox.fill(consultants=30)
     mirror.run("consultant")

@@ -9,9 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
-from sqlalchemy import Engine, text
+from sqlalchemy import text
 
 from bms.client import Client
 from bms_flows.mirror.resource import MirrorSource, RunOptions
@@ -19,9 +17,7 @@ from bms_flows.mirror.resources import EMPLOYEES, source
 from bms_flows.runtime.settings import FlowSettings
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.resources import EMPLOYEE
-from bms_warehouse.tables import PRIVATE_METADATA
 from tests.bms_flows.mirror.environment import KINDS, NEVER, Mirror
-from tests.support.sql import scalar
 
 OFF = RunOptions(details=False)
 FULL = RunOptions(private=True)
@@ -268,36 +264,3 @@ def test_an_invalid_private_field_is_requested_until_it_is_valid(mirror: Mirror,
     row = mirror.rows("bms_private.employee_private", f"guid_employee = '{guid}'")[0]
     assert row["address"] == "moved"
     assert f"{guid} private" not in written(mirror, "bms")
-
-
-def test_only_the_private_role_reads_private_tables(warehouse: Engine) -> None:
-    readers: dict[str, Any] = {
-        role: scalar(
-            warehouse,
-            "select has_table_privilege(:role, 'bms_private.employee_private', 'select')"
-            " and has_schema_privilege(:role, 'bms_private', 'usage')",
-            role=role,
-        )
-        for role in ("bms_private_reader", "bms_analyst")
-    }
-    assert readers == {"bms_private_reader": True, "bms_analyst": False}
-
-
-def test_the_private_schema_equals_its_metadata_and_has_comments(warehouse: Engine) -> None:
-    def ours(name: str | None, kind: str, _: object) -> bool:
-        return name == "bms_private" if kind == "schema" else True
-
-    with warehouse.connect() as connection:
-        context = MigrationContext.configure(
-            connection, opts={"include_schemas": True, "include_name": ours}
-        )
-        assert compare_metadata(context, PRIVATE_METADATA) == []
-        silent = connection.scalars(
-            text(
-                "select c.relname || '.' || a.attname from pg_class c join pg_attribute a"
-                " on a.attrelid = c.oid and a.attnum > 0 where c.relkind = 'r'"
-                " and c.relnamespace = 'bms_private'::regnamespace"
-                " and (obj_description(c.oid) is null or col_description(c.oid, a.attnum) is null)"
-            )
-        ).all()
-    assert silent == []

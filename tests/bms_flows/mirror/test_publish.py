@@ -1,21 +1,14 @@
 """Publication of a mirror run: release of quarantine, and removed rows."""
 
-from datetime import UTC, datetime
-
 import pytest
-from sqlalchemy import text
 
 from bms_flows.mirror.resource import RunOptions
 from bms_sandbox.serve import Sandbox
-from bms_warehouse import mirrors
-from bms_warehouse.history import Stamp
-from bms_warehouse.tables import contact
 from tests.bms_flows.mirror.environment import Mirror
 from tests.support.sql import scalars
 
 LIST_ONLY = RunOptions(details=False)
 UNREADABLE = "Ly\x00on"
-LATER = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 def quarantined(mirror: Mirror) -> list[str]:
@@ -45,25 +38,3 @@ def test_an_unstable_run_releases_no_quarantine(mirror: Mirror, bad_row: str) ->
     mirror.sandbox.set_fault("page_delete", "list_contacts", probability=0.2)
     assert mirror.run(asked=LIST_ONLY)["state"] == "unstable"
     assert quarantined(mirror) == [bad_row]
-
-
-def test_removed_rows_keep_their_removal_reason(sandbox: Sandbox, mirror: Mirror) -> None:
-    sandbox.fill(contacts=20)
-    mirror.run(asked=LIST_ONLY)
-    stamp = Stamp(77, LATER)
-    with mirror.warehouse.begin() as connection:
-        marked = [
-            mirrors.mark_missing(connection, contact, keys, stamp)
-            for keys in ([1001], [1001, 1002])
-        ]
-        connection.execute(
-            text(
-                "update bms.contact set deleted = true, _removal_reason = 'flagged' where id = 1003"
-            )
-        )
-        marked.append(mirrors.mark_missing(connection, contact, [1003], stamp))
-    assert marked == [1, 1, 0]
-    assert [row["_version"] for row in mirror.rows("bms.contact_version", "id = 1001")] == [1, 2]
-    assert [row["_removal_reason"] for row in mirror.rows("bms.contact", "id = 1003")] == [
-        "flagged"
-    ]

@@ -112,12 +112,6 @@ def test_an_alarm_contains_its_flow(command: Command, warehouse: Engine) -> None
     assert [each["flow"] for each in said["alarms"]] == ["contact_creation"]
 
 
-def test_an_unreachable_warehouse_returns_2_without_showing_the_password(command: Command) -> None:
-    code, said = command(url=NOWHERE)
-    assert (code, said["state"]) == (2, "unknown")
-    assert "pass-word-1" not in json.dumps(said) + command.errors
-
-
 @pytest.mark.parametrize("url", ["pass-word-1", "postgresql://a:pass-word-1@host:port/x"])
 def test_an_invalid_address_returns_2_and_is_not_quoted(command: Command, url: str) -> None:
     code, said = command(url=url)

@@ -116,19 +116,3 @@ def test_the_command_shows_the_service(
     require(warehouse, REAL)
     assert main(["service", "--url", warehouse_uri]) == 0
     assert "bms.example.com" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("arguments", [["--url", ""], ["--url", "x", "--confirm", "https://", "a"]])
-def test_the_command_refuses_wrong_use(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("BMS_WAREHOUSE_URL", raising=False)
-    arguments = [a if a != "x" else "postgresql://127.0.0.1:1/none" for a in arguments]
-    assert main(["service", *arguments]) == 2
-
-
-def test_the_command_fails_if_the_warehouse_does_not_answer(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["service", "--url", "postgresql://127.0.0.1:1/none"]) == 2
-    assert "does not answer" in capsys.readouterr().err
