@@ -186,6 +186,7 @@ def test_every_setting_of_the_flows_reaches_the_component(name: str) -> None:
 
 def test_a_component_has_only_the_secrets_that_it_needs() -> None:
     assert not any("env_file" in service for service in SERVICES.values())
+    assert all(name.startswith("BMS_SANDBOX_") for name in SERVICES["sandbox"]["environment"])
 
     def having(part: str) -> set[str]:
         return {
@@ -296,11 +297,6 @@ def test_monitoring_mounts_exist() -> None:
     assert named == {"statsd-exporter", "alertmanager", "127.0.0.1"}
     sources = yaml.safe_load((PROJECT / "deploy/monitoring/grafana/datasources.yaml").read_text())
     assert [source["url"] for source in sources["datasources"]] == ["http://prometheus:9090"]
-
-
-def test_the_sandbox_gets_no_secret_of_airflow() -> None:
-    sandbox = SERVICES["sandbox"]
-    assert all(name.startswith("BMS_SANDBOX_") for name in sandbox["environment"])
 
 
 class TestDockerfile:

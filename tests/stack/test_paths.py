@@ -20,26 +20,15 @@ def paths(tmp_path: Path) -> StackPaths:
     return found
 
 
-def test_folders_of_secrets_logs_and_rows_are_private(paths: StackPaths) -> None:
-    assert [mode(path) for path in (paths.secrets, paths.logs, paths.airflow_home, paths.data)] == [
-        0o700
-    ] * 4
-
-
-def test_existing_folders_become_private(paths: StackPaths) -> None:
-    paths.secrets.chmod(0o755)
-    paths.prepare()
-    assert mode(paths.secrets) == 0o700
-
-
-def test_others_can_enter_the_local_folder_but_not_list_it(paths: StackPaths) -> None:
-    assert mode(paths.local) == 0o711
-
-
-def test_an_existing_local_folder_becomes_unlistable(paths: StackPaths) -> None:
-    paths.local.chmod(0o755)
-    paths.prepare()
-    assert mode(paths.local) == 0o711
+def test_folders_are_private_and_others_can_only_enter_the_local_folder(paths: StackPaths) -> None:
+    """Also if they existed before, with another mode."""
+    private = (paths.secrets, paths.logs, paths.airflow_home, paths.data)
+    for _ in range(2):
+        assert {mode(path) for path in private} == {0o700}
+        assert mode(paths.local) == 0o711
+        for path in (*private, paths.local):
+            path.chmod(0o755)
+        paths.prepare()
 
 
 def test_a_shared_folder_keeps_its_mode(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def server(folder: Path) -> Iterator[Server]:
     kill_tagged(found.tag)
 
 
-def test_data_survives_a_restart(server: Server) -> None:
+def test_data_survives_a_restart_and_the_end_of_a_killed_launcher(server: Server) -> None:
     server.start()
     url = server.postgres.url("bms")
     with psycopg.connect(url) as connection:
@@ -60,9 +60,6 @@ def test_data_survives_a_restart(server: Server) -> None:
         assert connection.execute("SHOW listen_addresses").fetchone() == ("",)
     assert stat.S_IMODE(server.postgres.data.stat().st_mode) == 0o700
 
-
-def test_server_of_a_killed_launcher_is_killed_and_its_files_removed(server: Server) -> None:
-    server.start()
     assert server.postgres.child is not None
     leftover = psutil.Process(server.postgres.child.process.pid)
     family = [leftover, *leftover.children()]

@@ -7,7 +7,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from stack.processes import TAG_VARIABLE, Children, StackError, find_tagged, kill_tagged, until
+from stack.processes import (
+    TAG_VARIABLE,
+    Child,
+    Children,
+    StackError,
+    find_tagged,
+    kill_tagged,
+    until,
+)
 from tests.support.patience import LONG_S
 
 ENVIRONMENT = {"PATH": os.defpath}
@@ -130,17 +138,15 @@ def test_error_for_an_exited_child_contains_the_end_of_its_log(
     assert "line 84" not in text
 
 
-def test_command_that_exits_with_0_is_finished(children: Children, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", ""]
-    child = children.start("migrate", command, ENVIRONMENT, folder=tmp_path, long_running=False)
-    child.process.wait()
+def test_command_is_finished_only_if_it_exits_with_0(children: Children, tmp_path: Path) -> None:
+    def ended(code: str) -> Child:
+        command = [sys.executable, "-c", code]
+        child = children.start("migrate", command, ENVIRONMENT, folder=tmp_path, long_running=False)
+        child.process.wait()
+        return child
+
+    good = ended("")
     children.check()
-    assert child.finished()
-
-
-def test_command_that_exits_otherwise_raises(children: Children, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "raise SystemExit('no such table')"]
-    child = children.start("migrate", command, ENVIRONMENT, folder=tmp_path, long_running=False)
-    child.process.wait()
+    assert good.finished()
     with pytest.raises(StackError, match="no such table"):
-        child.finished()
+        ended("raise SystemExit('no such table')").finished()
