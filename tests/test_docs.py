@@ -95,10 +95,8 @@ def test_pages_stay_short() -> None:
     assert by_hand[PROJECT / "README.md"] <= 900
     assert by_hand[PROJECT / "docs/fr/depot-rh.md"] <= 1_200
     assert sum(by_hand.values()) <= 30_000
-
-
-def test_generated_pages_and_results_stay_short() -> None:
-    assert sum(counts(page)[1] for page in pages()) <= 15_000
+    generated = [counts(page)[1] for page in pages()]
+    assert sum(generated) <= 15_000
 
 
 def test_unpause_commands_start_only_our_dags() -> None:

@@ -89,8 +89,3 @@ def test_the_link_of_a_message_leads_to_its_section(code: str) -> None:
     own = replace(FlowSettings(), runbook_url="https://wiki.example.com/runbook")
     assert Links.of(own).section(code) == f"https://wiki.example.com/runbook#{code.lower()}"
     assert code.lower() in anchors(RUNBOOK)
-
-
-def test_a_freshness_target_can_be_switched_off() -> None:
-    given = {"BMS_FRESH_HOURS": '{"contact_sync": "off"}'}
-    assert FlowSettings.from_environment(given).fresh_hours == {"contact_sync": "off"}
