@@ -8,22 +8,27 @@ from typing import Any, Self
 import psycopg
 from sqlalchemy.engine import ExceptionContext
 
-TRANSIENT = ("08", "25006", "25P03", "40", "53", "55", "57")
-"""Prefixes of transient SQLSTATEs: connection, standby, idle timeout, rollback, resources, locks, shutdown."""
-OUTAGE = ("08", "25006", "53", "57P")
-"""Prefixes of those that last until an administrator has acted: connection, standby, full disk, shutdown."""
+TRANSIENT = ("08", "25006", "25P03", "25P04", "40", "53", "55", "57", "58030")
+"""Prefixes of transient SQLSTATEs: connection, standby, timeouts, rollback, resources, locks, shutdown, disk."""
+OUTAGE = ("08", "25006", "53", "57P", "58030")
+"""Prefixes of those that last until an administrator has acted: connection, standby, full disk, shutdown, failed disk."""
+READ_ONLY_DISK = "Read-only file system"
+"""Part of a text of a failed disk, whose code 42501 is that of a missing privilege."""
 
 REMEDIES = {
     "25006": "the address leads to a standby, or role or database is read-only, as hosted ones with a full "
     "disk: connect to the primary, or name all servers and add target_session_attrs=read-write",
+    "25P04": "the transaction_timeout of the role, the database or the address: set it to 0 for the role of the "
+    "warehouse, whose loads take minutes",
     "42501": "the user lacks a privilege (bms doctor names it): connect as the owner of the tables, and for bms migrate "
     "as the owner of the database",
     "53100": "free space on PostgreSQL's disk (its log names the file) and retry",
     "55P03": "another session has locked a table, or waits to: end VACUUM FULL, ALTER TABLE or the like, or wait",
+    "58030": "PostgreSQL's disk fails or became read-only: repair it (PostgreSQL's log names the file)",
     "57014": "usually the statement_timeout of the role, the database or the address: raise it for "
     "the role of the warehouse, whose loads take minutes",
 }
-"""What to do, by SQLSTATE: read-only, privilege, disk full, locked, canceled."""
+"""What to do, by SQLSTATE: read-only, timeout, privilege, disk full, locked, failed disk, canceled."""
 
 CAUSES = (
     (r"authentication failed|role .* does not exist|no password", "check user and password"),
@@ -43,6 +48,7 @@ CAUSES = (
         r"too many (connections|clients)|connection slots",
         "all connections are taken: end idle ones, or raise max_connections or the role's limit",
     ),
+    (f"{READ_ONLY_DISK}|Input/output error", REMEDIES["58030"]),
     (r"could not write|No space left", "free space on PostgreSQL's disk"),
     (r"Connection refused", "no server listens at the address; check host and port"),
     (
@@ -67,8 +73,10 @@ class WarehouseError(psycopg.Error):
             super().__init__(error)
             return
         unconnected = error.sqlstate is None and isinstance(error, psycopg.OperationalError)
-        self.retriable = unconnected or (error.sqlstate or "").startswith(TRANSIENT)
-        self.retry_for_hours = unconnected or (error.sqlstate or "").startswith(OUTAGE)
+        failed_disk = READ_ONLY_DISK in (error.diag.message_primary or "")
+        code = "58030" if failed_disk else error.sqlstate or ""
+        self.retriable = unconnected or code.startswith(TRANSIENT)
+        self.retry_for_hours = unconnected or code.startswith(OUTAGE)
         if unconnected:
             # libpq reports a refused login without a code too; its text is omitted.
             super().__init__(f"no connection to PostgreSQL: {_cause(str(error))}")
@@ -89,7 +97,7 @@ class WarehouseError(psycopg.Error):
             f"at {location}" if location else "",
             f"by {error.diag.constraint_name}" if error.diag.constraint_name else "",
         ]
-        super().__init__(" ".join(text for text in texts if text) + _remedy(error.sqlstate))
+        super().__init__(" ".join(text for text in texts if text) + _remedy(code))
         self.sqlstate = error.sqlstate
 
 

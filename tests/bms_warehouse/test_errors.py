@@ -91,6 +91,7 @@ def test_a_connection_error_names_what_to_check(
         ('too many connections for role "a-canary"', "raise max_connections"),
         ("remaining connection slots are reserved for roles with …", "raise max_connections"),
         ("could not write init file", "free space"),
+        ('could not open file "base/1/2601": Read-only file system', "disk fails or became"),
         ('permission denied for database "a-canary"', "grant the user CONNECT"),
         ('role "a-canary" is not permitted to log in', "may not log in"),
         ('pg_hba.conf rejects connection for host "::1"', "pg_hba.conf permits no login"),
@@ -149,9 +150,21 @@ def test_an_idle_transaction_timeout_is_retriable(warehouse: Engine) -> None:
         ("transaction read only", "create table t (n int)", "connect to the primary", True),
         ("local statement_timeout = '1ms'", "select pg_sleep(1)", "_timeout of the role", True),
         ("", "do 'begin raise using errcode = ''disk_full''; end'", "PostgreSQL's disk", True),
+        ("", "do 'begin raise using errcode = ''25P04''; end'", "transaction_timeout", True),
+        ("", "do 'begin raise using errcode = ''io_error''; end'", "disk fails", True),
+        # A disk that became read-only has the code of a missing privilege.
+        (
+            "",
+            "do $$begin raise 'could not open file \"base/1/2\": Read-only file system' using errcode = '42501'; end$$",
+            "disk fails",
+            True,
+        ),
         ("", "select pg_terminate_backend(pg_backend_pid())", "57P01|was lost", True),
     ],
-    ids=["bound value", "standby", "timeout", "full disk", "ended session"],
+    ids=[
+        *("bound value", "standby", "timeout", "full disk", "transaction timeout"),
+        *("failed disk", "read-only disk", "ended session"),
+    ],
 )
 def test_a_refused_statement_names_the_cause_without_a_value(
     warehouse: Engine, setting: str, statement: str, told: str, retriable: bool
