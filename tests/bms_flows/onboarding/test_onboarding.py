@@ -11,22 +11,17 @@ from sqlalchemy import Engine
 from bms.client import Client
 from bms.errors import AmbiguousWrite, BmsError, Redirected
 from bms.settings import ClientSettings
-from bms_flows.onboarding.reporting.report import RowOutcome
 from bms_flows.onboarding.resources.remote import ListIncomparable, ScopeUnlisted
 from bms_sandbox.serve import Sandbox
-from bms_warehouse.locks import Busy
 from proofs.simulation.service import person
 from tests.bms_flows.onboarding.conftest import Drop, csv
 from tests.bms_flows.onboarding.crm import HEADS, people
 from tests.bms_flows.onboarding.onboarding import (
-    Run,
     codes,
     ended,
     let_clock_run,
     onboard,
-    others_working,
 )
-from tests.support.french_excel import in_letters
 from tests.support.sql import execute, scalars
 
 PEOPLE = csv(
@@ -42,16 +37,6 @@ ONCE = {"900001": 1, "900002": 1, "900003": 1}
 
 def made(sandbox: Sandbox) -> dict[str, int]:
     return dict(Counter(row["payroll_number"] for row in sandbox.truth()["created"]["employees"]))
-
-
-def through(this: Run, tries: int = 5) -> list[RowOutcome]:
-    """Run as a task with retries would."""
-    for _ in range(tries):
-        try:
-            return onboard(this)
-        except (BmsError, Busy):
-            continue
-    raise AssertionError("never came through")
 
 
 def test_a_file_becomes_employees_with_their_managers(sandbox: Sandbox, drop: Drop) -> None:
@@ -325,29 +310,6 @@ def test_the_same_file_again_creates_no_record(sandbox: Sandbox, drop: Drop) -> 
     onboard(drop(PEOPLE))
     assert ended(onboard(drop(PEOPLE))) == {"already_there": 3}
     assert sum(made(sandbox).values()) == 3
-
-
-LOST = ("commit_then_lose_reply", "commit_then_500", "truncated_body", "malformed_json")
-"""Faults after which the service has the record, and the client has no response."""
-OTHERS = ("reset_after_read", "503", "429", "commit_lag", "list_lag", "token_revoked")
-
-
-def test_every_fault_of_a_create_ends_with_one_record_each(sandbox: Sandbox, drop: Drop) -> None:
-    """Each strikes two requests, one fault after another."""
-    let_clock_run(sandbox)
-    through(drop(csv("900000;Premier;Anne;2026-05-01;")))  # shows the offset of `created_on`
-    for turn, fault in enumerate((*LOST, *OTHERS)):
-        given = {"seconds": 0.25, "retry_after": 0, "count": 2, "after": 2 * turn}
-        sandbox.set_fault(fault, "create_employee", **given)
-    numbers = [f"9000{n}" for n in range(10, 34)]
-    with others_working(sandbox, "employees"):
-        people = (f"{number};{in_letters(number)};Paul;2026-05-01;" for number in numbers)
-        outcomes = through(drop(csv(*people)))
-    assert sandbox.truth()["faults"] == dict.fromkeys((*LOST, *OTHERS), 2)
-    assert made(sandbox) == dict.fromkeys(("900000", *numbers), 1)
-    states = ended(outcomes)
-    assert states.keys() == {"adopted", "created"}
-    assert states["adopted"] >= 2 * len(LOST), "more on a slow machine"
 
 
 @pytest.mark.parametrize("status", [500, 502, 504])

@@ -60,12 +60,6 @@ def test_a_file_unchanged_between_two_checks_is_claimed(inbox: UPath) -> None:
     assert compare_scans(inbox, first, later).waiting == {"a.csv": "growing"}
 
 
-def test_five_files_at_once_are_five_drops(inbox: UPath) -> None:
-    for number in range(5):
-        (inbox / f"{number}.csv").write_bytes(b"Nom\nA\n")
-    assert len(names(inbox)) == 5
-
-
 @pytest.mark.parametrize("lock", ["~$été.xlsx", ".~lock.été.xlsx#"])
 def test_a_file_that_a_user_has_open_is_taken_once_it_is_closed(tmp_path: Path, lock: str) -> None:
     """Corrections that are saved a minute later are no second drop."""

@@ -62,6 +62,11 @@ def entered(**given: Any) -> PlanningView:
     return ledger(entry(1, **given))
 
 
+def in_drop(number: int, **given: Any) -> PlanningView:
+    """A ledger that contains the row, entered by the drop that is planned."""
+    return replace(entered(drop_id=number, **given), drop_id=number)
+
+
 def listed(*records: ServiceRecord, **given: Any) -> PlanningView:
     """Lists that contain `records`."""
     return PlanningView({}, {}, list(records), **given)
@@ -86,6 +91,7 @@ def there(data: dict[str, Any], reason: str | None = None) -> PlannedRow:
     return row(data, action=Action.ALREADY_THERE, known=known(1), reason=reason)
 
 
+OTHER: dict[str, Any] = {"attempt": 1, "digest": "other"}
 ITSELF = PlanningView({}, {KEY: list(IDENTITY.rules_by_digest(ROW))}, [])
 ANOTHER = PlanningView({}, {"another": IDENTITY.digests(ROW).other_digests[-1:]}, [])
 GONE = ServiceRecord(remote_id="g", key=KEY, deleted=True)
@@ -120,11 +126,20 @@ CASES: dict[str, tuple[dict[str, Any], PlanningView, PlannedRow]] = {
     ),
     "equal record": (ROW, listed(known(1), records=DETAILS), there(ROW)),
     "unfinished": (ROW, entered(state=State.READY), resumed(ROW)),
-    "sent with other data": (
-        ROW,
-        entered(state=State.READY, digest="other", **SENT),
-        resumed(ROW, "in_flight_other_data"),
-    ),
+    "being sent": (ROW, entered(state=State.SENDING, attempt=1), resumed(ROW)),
+    "sent": (ROW, entered(state=State.UNKNOWN, attempt=1), resumed(ROW)),
+    "unfinished with other data, not sent": (ROW, entered(state=State.READY, **OTHER), row(ROW)),
+    "rejected before": (ROW, entered(state=State.REJECTED), row(ROW)),
+    "given up in this drop": (ROW, in_drop(7, state=State.GIVEN_UP), resumed(ROW)),
+    "given up with other data": (ROW, in_drop(7, state=State.GIVEN_UP, **OTHER), row(ROW)),
+    **{
+        f"sent with other data, {state}": (
+            ROW,
+            entered(state=state, **OTHER, **SENT),
+            resumed(ROW, "in_flight_other_data"),
+        )
+        for state in (State.READY, State.UNKNOWN)
+    },
     "in review": (ROW, TO_REVIEW, in_review(ROW, **IN_REVIEW)),
     "given up in another drop": (
         ROW,

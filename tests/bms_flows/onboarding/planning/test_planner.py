@@ -107,28 +107,6 @@ def test_leading_zeros_are_another_number_that_a_reviewer_decides_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "given", "action"),
-    [
-        (State.SENDING, {"attempt": 1}, Action.RESUME),
-        (State.UNKNOWN, {"attempt": 1}, Action.RESUME),
-        (State.UNKNOWN, {"attempt": 1, "digest": "other", **SENT}, Action.RESUME),
-        (State.READY, {"attempt": 1, "digest": "other"}, Action.CREATE),
-        (State.READY, {"digest": "other"}, Action.CREATE),
-        (State.REJECTED, {}, Action.CREATE),
-        (State.GIVEN_UP, {"drop_id": 7}, Action.RESUME),
-        (State.GIVEN_UP, {"drop_id": 7, "digest": "other"}, Action.CREATE),
-    ],
-    ids=str,
-)
-def test_the_ledger_takes_precedence_over_the_lists(
-    state: State, given: dict[str, Any], action: Action
-) -> None:
-    view = replace(ledger(entry(1, state, **given)), drop_id=7)
-    [row] = planned(view, values(1)).rows
-    assert row.action is action
-
-
-@pytest.mark.parametrize(
     "seen",
     [{"shown": [known(1)]}, {"in_flight": {IDENTITY.key(values(1)): ()}}, {"records": {"g": 1}}],
     ids=["listed", "made just now", "readable"],

@@ -290,18 +290,6 @@ def test_an_empty_column_is_left_out_without_a_note() -> None:
     assert (faults(found), notes(found)) == ([], [])
 
 
-def test_the_faults_of_every_row_are_found_below_a_header_that_is_not_known() -> None:
-    found = sheet("Nom;Prénon;Entité;Salaire", "A;B;un;12", "C;D;2;x", 'E;"HÃ©";3;1')
-    assert faults(found) == [
-        ("unknown_column", 1),
-        ("bad_integer", 2),
-        ("bad_decimal", 3),
-        ("mojibake", 4),
-    ]
-    assert found.faults[-1].field == "first_name"
-    assert found.refused
-
-
 def test_the_faults_of_every_row_are_found_beside_merged_and_hidden_cells() -> None:
     found = book([["Nom", "Entité"], ["A", "un"], ["B", None]], "A2:A3")
     assert faults(found) == [("merged_cells", None), ("bad_integer", 2)]
