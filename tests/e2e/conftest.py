@@ -3,7 +3,6 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from stack.launcher import Running, running
 from stack.processes import find_tagged
 from tests import services
+from tests.e2e.airflow_api import Airflow, unpaused
 from tests.support.patience import LONG_S
 
 AFTERWARDS = {"airflow", "data", "durations.json", "logs", "migrated.json", "postgres", "secrets"}
@@ -50,6 +50,13 @@ def stack() -> Iterator[Running]:
         assert not list(found.paths.postgres.glob(".s.PGSQL*"))
 
 
+@pytest.fixture(scope="module")
+def airflow(stack: Running, request: pytest.FixtureRequest) -> Iterator[Airflow]:
+    """A client of the API; the DAGs that a module names as `UNPAUSED` are unpaused for its tests."""
+    with unpaused(stack, *getattr(request.module, "UNPAUSED", ())) as api:
+        yield api
+
+
 @pytest.fixture(scope="module")  # while it is open, no other test can have an event loop
 def browser() -> Iterator[Browser]:
     """A Chromium."""
@@ -83,17 +90,16 @@ def page(signed_in: Page) -> Iterator[Page]:
     signed_in.emulate_media(color_scheme="light")
 
 
-def save_picture(page: Page, name: str) -> None:
-    """Save a screenshot of the page, light and dark, if BMS_PICTURES names a folder."""
-    if folder := os.environ.get("BMS_PICTURES"):
-        for scheme in SCHEMES:
-            page.emulate_media(color_scheme=scheme)
-            page.wait_for_timeout(1_000)  # colours fade; the page has no event for the end
-            page.screenshot(path=Path(folder) / f"{name}-{scheme}.png")
-        page.emulate_media(color_scheme="light")
-
-
 @pytest.fixture
 def picture(page: Page) -> Callable[[str], None]:
     """Save a screenshot of the page, light and dark, if BMS_PICTURES names a folder."""
-    return partial(save_picture, page)
+
+    def save(name: str) -> None:
+        if folder := os.environ.get("BMS_PICTURES"):
+            for scheme in SCHEMES:
+                page.emulate_media(color_scheme=scheme)
+                page.wait_for_timeout(1_000)  # colours fade; the page has no event for the end
+                page.screenshot(path=Path(folder) / f"{name}-{scheme}.png")
+            page.emulate_media(color_scheme="light")
+
+    return save

@@ -6,17 +6,12 @@ import httpx
 import pytest
 
 from stack.launcher import Running
-from tests.e2e.airflow_api import Airflow, unpaused, until
+from tests.e2e.airflow_api import Airflow, until
 from tests.listeners import Webhook, webhook
 from tests.support.patience import LONG_S
 
 DAG, WATCHDOG = "contact_sync", "freshness_watchdog"
-
-
-@pytest.fixture
-def airflow(stack: Running) -> Iterator[Airflow]:
-    with unpaused(stack, DAG) as api:
-        yield api
+UNPAUSED = (DAG,)
 
 
 @pytest.fixture

@@ -13,12 +13,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from stack.launcher import Running
-from tests.e2e.airflow_api import Airflow, inbox_of, unpaused, until
+from tests.e2e.airflow_api import Airflow, inbox_of, until
 from tests.mail_server import MailServer, body_of, mail_server
 
 pytestmark = pytest.mark.prove
 
 DAG = "employee_onboarding"
+UNPAUSED = (DAG,)
 START = f"{datetime.now(UTC).year + 1}-01-04"
 DROP = (
     "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n"
@@ -31,12 +32,6 @@ MAIL = """<!doctype html><html lang="fr"><head><meta charset="utf-8"><meta name=
 <title>{subject}</title></head><body style="font: 15px/1.5 system-ui, sans-serif; margin: 24px; max-width: 76ch; overflow-wrap: anywhere">
 <h1 style="font-size: 20px">{subject}</h1><p><small>{sender} → {to}</small></p><hr>{body}</body></html>"""
 """A mail program's view of a message."""
-
-
-@pytest.fixture
-def airflow(stack: Running) -> Iterator[Airflow]:
-    with unpaused(stack, DAG) as api:
-        yield api
 
 
 @pytest.fixture

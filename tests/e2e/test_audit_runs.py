@@ -1,6 +1,5 @@
 """The contract probe and the audit on a real Airflow: stored results, no writes to the service."""
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -8,15 +7,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from stack.launcher import Running
-from tests.e2e.airflow_api import Airflow, query, unpaused
+from tests.e2e.airflow_api import Airflow, query
 
 pytestmark = pytest.mark.prove
-
-
-@pytest.fixture(scope="module")
-def airflow(stack: Running) -> Iterator[Airflow]:
-    with unpaused(stack) as api:
-        yield api
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -3,7 +3,7 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import date, timedelta
 from typing import Any
@@ -16,10 +16,10 @@ from bms_flows.invoices.units import Unit
 from bms_flows.runtime.windows import Window
 from bms_warehouse import database
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, inbox_of, query, unpaused, until
+from tests.e2e.airflow_api import DONE, Airflow, inbox_of, query, until
 
 DAG, DROPS = "invoice_extraction", "employee_onboarding"
-DAGS = (DAG, DROPS, "inbox_dispatch")
+UNPAUSED = (DAG, DROPS, "inbox_dispatch")
 FIRST, LAST = date(2026, 1, 12), date(2026, 2, 10)
 ENTITY = 1
 DAYS = [FIRST + timedelta(days=n) for n in range(30)]
@@ -29,12 +29,6 @@ FILE = "Matricule;Nom;Prénom;Entité;Date d'entrée\r\n850001;Dupré;Zoé;1;202
 LIMIT = 2400.0
 
 pytestmark = [pytest.mark.prove, pytest.mark.timeout(3000)]
-
-
-@pytest.fixture(scope="module")
-def airflow(stack: Running) -> Iterator[Airflow]:
-    with unpaused(stack, *DAGS) as api:
-        yield api
 
 
 class Backfill:

@@ -19,14 +19,6 @@ pytestmark = [pytest.mark.prove, pytest.mark.services]
 
 
 @pytest.fixture
-def airflow(stack: Running) -> Iterator[Airflow]:
-    api = Airflow(stack)
-    yield api
-    api.pause(DAG, paused=True)
-    api.close()
-
-
-@pytest.fixture
 def page(browser: Browser, stack: Running) -> Iterator[Page]:
     """A signed-in page; Airflow shows and accepts times in the browser's time zone."""
     context = browser.new_context(
@@ -87,6 +79,7 @@ def test_each_run_of_a_backfill_from_the_dialog_reads_its_own_day(
         (entity, [f"{day}/{day}"]) for day in DAYS for entity in (1, 2)
     ]
     assert len({run for run, *_ in read}) == len(DAYS), "one run for each day"
+    airflow.pause(DAG, paused=True)
     said = log_of(airflow, read[0][0])
     assert re.search(
         rf"entity 1, {DAYS[0]}/{DAYS[0]}: complete; 1 days, \d+ requests, \d+ rows", said

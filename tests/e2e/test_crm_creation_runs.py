@@ -2,18 +2,17 @@
 
 import csv
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, inbox_of, query, unpaused, until
+from tests.e2e.airflow_api import DONE, Airflow, inbox_of, query, until
 from tests.e2e.canaries import in_logs, stored_in_airflow
 
 FLOWS = {"contacts": "contact_creation", "consultants": "consultant_creation"}
-DISPATCH = "inbox_dispatch"
+UNPAUSED = ("inbox_dispatch", *FLOWS.values())
 SECRET_NAME = "Canari-Zoé"
 HEADS = {
     "contacts": "Nom;Prénom;E-mail;Société;Ville;Domaines\r\n",
@@ -26,12 +25,6 @@ ROWS = {
 }
 
 pytestmark = pytest.mark.prove
-
-
-@pytest.fixture(scope="module")
-def airflow(stack: Running) -> Iterator[Airflow]:
-    with unpaused(stack, DISPATCH, *FLOWS.values()) as api:
-        yield api
 
 
 class Drops:

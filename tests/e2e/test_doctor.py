@@ -18,13 +18,6 @@ from tests.e2e.airflow_api import Airflow, kill_scheduler, scheduler_again, unti
 POOL = "bms_service"
 
 
-@pytest.fixture(scope="module")
-def airflow(stack: Running) -> Iterator[Airflow]:
-    client = Airflow(stack)
-    yield client
-    client.close()
-
-
 def examined(stack: Running, **environment: str) -> tuple[int, dict[str, Any]]:
     """Run the command as an operator does, with the stack's environment."""
     own = {

@@ -3,16 +3,16 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, query, unpaused, until
+from tests.e2e.airflow_api import DONE, Airflow, query, until
 
 DAG = "invoice_extraction"
+UNPAUSED = (DAG,)
 PARIS = ZoneInfo("Europe/Paris")
 
 pytestmark = pytest.mark.prove
@@ -28,12 +28,6 @@ def command(stack: Running, *arguments: str) -> str:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
-
-
-@pytest.fixture(scope="module")
-def airflow(stack: Running) -> Iterator[Airflow]:
-    with unpaused(stack, DAG) as api:
-        yield api
 
 
 @pytest.fixture(scope="module")

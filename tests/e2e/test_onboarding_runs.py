@@ -4,14 +4,14 @@ Canary values of their persons, and the connection's secrets, are neither in Air
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from bms_sandbox.dialect import Dialect
 from stack.launcher import Running
-from tests.e2e.airflow_api import DONE, Airflow, inbox_of, query, unpaused, until
+from tests.e2e.airflow_api import DONE, Airflow, inbox_of, query, until
 from tests.e2e.canaries import (
     PLANTED,
     drop,
@@ -23,6 +23,7 @@ from tests.e2e.canaries import (
 )
 
 DAG = "employee_onboarding"
+UNPAUSED = (DAG, "inbox_dispatch")
 ASKED_FOR = 4.0
 """Seconds before an answer: one that overtakes the task's way into waiting costs a retry."""
 DROPS = {
@@ -34,12 +35,6 @@ DROPS = {
 ANSWERS = {"approved": "Approuver", "rejected": "Rejeter", "failed": "Approuver"}
 
 pytestmark = pytest.mark.prove
-
-
-@pytest.fixture(scope="module")
-def airflow(stack: Running) -> Iterator[Airflow]:
-    with unpaused(stack, DAG, "inbox_dispatch") as api:
-        yield api
 
 
 @pytest.fixture(scope="module")

@@ -154,23 +154,15 @@ def test_every_alert_reaches_the_chat_and_so_does_its_end(monitored: Monitored) 
     monitored.sent("Alarm: SchedulerSilent")
     with scheduler_again(monitored.stack):
         monitored.sent("Recovered: SchedulerSilent")
-        missing_pool(monitored)
-        starving_pool(monitored)
-
-
-def missing_pool(monitored: Monitored) -> None:
-    monitored.airflow.call("DELETE", f"/pools/{POOL}")
-    monitored.sent("Alarm: PoolMissing")
-    monitored.airflow.call("POST", "/pools", {"name": POOL, "slots": 32})
-    monitored.sent("Recovered: PoolMissing")
-
-
-def starving_pool(monitored: Monitored) -> None:
-    resize(monitored, 1)
-    monitored.airflow.trigger("contact_sync")
-    monitored.sent("Alarm: PoolStarving")
-    resize(monitored, 32)
-    monitored.sent("Recovered: PoolStarving")
+        monitored.airflow.call("DELETE", f"/pools/{POOL}")
+        monitored.sent("Alarm: PoolMissing")
+        monitored.airflow.call("POST", "/pools", {"name": POOL, "slots": 32})
+        monitored.sent("Recovered: PoolMissing")
+        resize(monitored, 1)
+        monitored.airflow.trigger("contact_sync")
+        monitored.sent("Alarm: PoolStarving")
+        resize(monitored, 32)
+        monitored.sent("Recovered: PoolStarving")
 
 
 def resize(monitored: Monitored, slots: int) -> None:

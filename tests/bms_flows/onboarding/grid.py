@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import pytest
-
 from bms_sandbox.serve import Sandbox
 from proofs import flows
 from proofs.flows import AGAIN, Creation
@@ -142,15 +140,6 @@ def play(
     if cell.fault != "none" and sent and not truth["faults"].get(cell.fault):
         found.append("the fault never struck")
     return Result(cell, time.monotonic() - started, tuple(found), killed)
-
-
-def skip_unless_killed(result: Result) -> None:
-    """Skip a cell whose run ended before the step at which it was to be killed.
-
-    So the tests that pass are as many as the kills.
-    """
-    if not result.killed:
-        pytest.skip(f"the run ended before step {result.cell.kill_at}")
 
 
 def wrong(

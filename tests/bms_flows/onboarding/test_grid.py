@@ -81,4 +81,5 @@ def test_a_killed_run_resumes_without_duplicates_or_losses(
     result = grid.play(cell, sandbox, drop, FILES[resource], KEYS[resource], resource, **dialect)
     assert result.killed or cell.kill_at > LATEST_KILL
     assert result.wrong == ()
-    grid.skip_unless_killed(result)
+    if not result.killed:  # so the tests that pass are as many as the kills
+        pytest.skip(f"the run ended before step {cell.kill_at}")
