@@ -113,17 +113,6 @@ def test_what_is_written_to_a_file_after_its_claim_is_a_new_drop(
     assert not archiving.hidden_files(folder, drop)
 
 
-def test_the_original_is_deleted_once_its_claim_has_expired(
-    folder: UPath, warehouse: Engine
-) -> None:
-    drop = dropped(folder, warehouse)
-    kept = move(folder, drop)
-    release(folder, drop, kept, expired=False)
-    assert [path.read_bytes() for path in archiving.hidden_files(folder, drop)] == [CONTENT]
-    release(folder, drop, kept)
-    assert lying(folder) == {}
-
-
 def test_hidden_names_that_are_no_files_stop_no_dispatch(
     folder: UPath, warehouse: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

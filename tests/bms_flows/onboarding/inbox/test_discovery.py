@@ -44,9 +44,9 @@ SYSTEM = (
 )
 
 
-@pytest.mark.parametrize("name", SYSTEM)
-def test_system_files_are_ignored(inbox: UPath, name: str) -> None:
-    (inbox / name).write_bytes(b"Nom\nA\n")
+def test_system_files_are_ignored(inbox: UPath) -> None:
+    for name in SYSTEM:
+        (inbox / name).write_bytes(b"Nom\nA\n")
     assert list_files(inbox) == {}
 
 
@@ -152,23 +152,25 @@ def test_no_name_leads_out_of_the_inbox(name: str) -> None:
             assert discovery.find_file(inbox, name) is None
 
 
-@pytest.mark.parametrize(
-    "name",
+ODD_NAMES = (
     ["a\nb.csv", "a'b\"c.csv", "$(reboot);.csv", "C:\\a.csv", "b\\a.csv", "RH: avril.csv", "%2e%2e.csv",
-     "<img src=x>.csv", "a?b#c.csv", "\u202efdp.csv", " .csv", "-rf.csv", "É" * 90 + ".csv"],
+     "<img src=x>.csv", "a?b#c.csv", "\u202efdp.csv", " .csv", "-rf.csv", "É" * 90 + ".csv"]
 )  # fmt: skip
+
+
 def test_a_file_name_with_any_characters_is_accepted_and_archived(
-    tmp_path: Path, warehouse: Engine, name: str
+    tmp_path: Path, warehouse: Engine
 ) -> None:
     inbox = UPath(tmp_path / "in")
     inbox.mkdir()
-    (inbox / name).write_bytes(b"Nom\nA\n")
-    assert names(inbox) == (name,)
-    held = claim.claim_file(warehouse, "employee", list_files(inbox)[name])
-    kept = archive.move_to_archive(inbox, UPath(tmp_path / "archive"), held)
-    assert kept.read_bytes() == b"Nom\nA\n"
-    assert kept.parent == UPath(tmp_path / "archive" / held.folder)
-    assert list_files(inbox) == {}
+    for name in ODD_NAMES:
+        (inbox / name).write_bytes(b"Nom\nA\n")
+        assert names(inbox) == (name,)
+        held = claim.claim_file(warehouse, "employee", list_files(inbox)[name])
+        kept = archive.move_to_archive(inbox, UPath(tmp_path / "archive"), held)
+        assert kept.read_bytes() == b"Nom\nA\n"
+        assert kept.parent == UPath(tmp_path / "archive" / held.folder)
+        assert list_files(inbox) == {}
 
 
 @pytest.mark.parametrize("name", [b"R\xe9sum\xe9.csv", b"x" * 230 + b".csv"])

@@ -82,14 +82,6 @@ def test_the_workbooks_columns_are_text_so_that_excel_changes_nothing(tmp_path: 
     assert (columns.min, columns.max, columns.number_format) == (1, 16_384, "@")
 
 
-def test_the_instructions_name_every_column_with_its_aliases() -> None:
-    text = templates.read_me(EMPLOYEE, page=PAGE).decode("utf-8-sig")
-    for field in EMPLOYEE.fields:
-        line = next(line for line in text.split("\r\n") if f"[{field.name}]" in line)
-        assert line.startswith("*") == (field.name in EMPLOYEE.required)
-        assert all(alias in line for alias in field.aliases)
-
-
 @pytest.mark.parametrize(
     ("declared", "told", "untold"),
     [
@@ -119,15 +111,17 @@ def test_the_instructions_state_what_the_inbox_declares(
     assert [each for each in untold if each in text] == []
 
 
-def test_the_instructions_name_the_page_and_the_folder_of_the_reports() -> None:
-    text = templates.read_me(EMPLOYEE, page=PAGE).decode("utf-8-sig")
-    assert f"Résultat\xa0: sur la page {PAGE}\r\n" in text
-    assert "reports/employees/<numéro>-<date>/" in text
-
-
 @pytest.mark.parametrize("resource", [EMPLOYEE, contact(), consultant()])
-def test_the_instructions_are_in_french_first_and_then_in_english(resource: Resource) -> None:
+def test_the_instructions_name_every_column_page_and_reports_in_french_then_in_english(
+    resource: Resource,
+) -> None:
     text = templates.read_me(resource, page=PAGE).decode("utf-8-sig")
+    for field in resource.fields:
+        line = next(line for line in text.split("\r\n") if f"[{field.name}]" in line)
+        assert line.startswith("*") == (field.name in resource.required)
+        assert all(alias in line for alias in field.aliases)
+    assert f"Résultat\xa0: sur la page {PAGE}\r\n" in text
+    assert f"reports/{resource.inbox}/<numéro>-<date>/" in text
     french, english = text.split("In English\r\n")
     assert not re.search(r"\b(the|is|are|Drop|rows?)\b", french)
     assert not re.search(r"\b(les|est|une|Déposez)\b", english)

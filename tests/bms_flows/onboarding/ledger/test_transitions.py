@@ -16,11 +16,6 @@ LIFE = timedelta(seconds=20)
 AGE = timedelta(seconds=600)
 
 
-def new_row(digest: str, manager_key: str | None = None) -> NewRow:
-    """A row that is dropped again."""
-    return NewRow(line=2, key="k", digest=digest, body={}, manager_key=manager_key)
-
-
 def entry(state: State = State.READY, **given: Any) -> Entry:
     leased = {"owner": "me", "leased_until": NOW + LIFE, "checked_at": NOW}
     made = Entry(id=1, key="k", digest="d", max_attempts=5, state=state)
@@ -181,7 +176,8 @@ def test_a_returned_id_survives_an_ambiguous_outcome_and_a_new_drop() -> None:
     moved = ambiguous(row)
     assert moved.returned_id == "7"
     given_up = msgspec.structs.replace(moved, state=State.GIVEN_UP)
-    again = decisions.reopen(given_up, new_row("d", None), now=NOW, attempts=1).entry
+    dropped_again = NewRow(line=2, key="k", digest="d", body={})
+    again = decisions.reopen(given_up, dropped_again, now=NOW, attempts=1).entry
     assert again.returned_id == "7"
 
 

@@ -147,36 +147,26 @@ def test_managers_are_found_by_number_mail_and_in_the_file() -> None:
     assert rows[3].manager_key == rows[2].key
 
 
-@pytest.mark.parametrize(
-    ("given", "code"),
-    [
-        ({"manager_email": "twin@x.example"}, "manager_ambiguous"),
-        ({"manager_email": "twin@x.example", "id_manager": 1}, "manager_twice"),
-        ({"manager_payroll_number": "0001"}, "manager_cycle"),
-    ],
-)
-def test_an_ambiguous_manager_rejects_the_row(given: dict[str, Any], code: str) -> None:
-    twins = [known(n, f"g{n}", business_email="twin@x.example") for n in (50, 51)]
-    [row] = planned(PlanningView({}, {}, twins), values(1, **given)).rows
-    assert [fault.code for fault in row.faults] == [code]
+TWINS = [known(n, f"g{n}", business_email="twin@x.example") for n in (50, 51)]
+LEFT = {"departure_date": "2026-05-14", "business_email": "boss@x.example"}
 
 
 @pytest.mark.parametrize(
-    ("manager", "given", "code"),
+    ("records", "given", "code"),
     [
-        ({"id_entity": 2}, {"manager_payroll_number": "0050"}, "manager_elsewhere"),
-        (
-            {"departure_date": "2026-05-14", "business_email": "boss@x.example"},
-            {"manager_email": "boss@x.example"},
-            "manager_left",
-        ),
-        ({"departure_date": "2026-05-15"}, {"manager_payroll_number": "0050"}, None),
+        (TWINS, {"manager_email": "twin@x.example"}, "manager_ambiguous"),
+        (TWINS, {"manager_email": "twin@x.example", "id_manager": 1}, "manager_twice"),
+        (TWINS, {"manager_payroll_number": "0001"}, "manager_cycle"),
+        ([known(50, id_entity=2)], {"manager_payroll_number": "0050"}, "manager_elsewhere"),
+        ([known(50, **LEFT)], {"manager_email": "boss@x.example"}, "manager_left"),
+        ([known(50, departure_date="2026-05-15")], {"manager_payroll_number": "0050"}, None),
     ],
 )
-def test_a_manager_elsewhere_or_gone_rejects_the_row(
-    manager: dict[str, Any], given: dict[str, Any], code: str | None
+def test_an_ambiguous_manager_rejects_the_row(
+    records: list[ServiceRecord], given: dict[str, Any], code: str | None
 ) -> None:
-    [row] = planned(PlanningView({}, {}, [known(50, **manager)]), values(1, **given)).rows
+    """So does one of another entity, and one who has left before the row's start."""
+    [row] = planned(PlanningView({}, {}, records), values(1, **given)).rows
     assert [fault.code for fault in row.faults] == ([code] if code else [])
 
 

@@ -115,15 +115,6 @@ async def test_a_success_of_an_earlier_request_does_not_close_the_circuit() -> N
     assert now() >= 30
 
 
-async def test_a_suspected_outage_is_met_with_one_probe() -> None:
-    circuit = breaker(suspected=True)
-    waiting = [asyncio.create_task(circuit.permit()) for _ in range(8)]
-    await asyncio.sleep(1)
-    assert sum(task.done() for task in waiting) == 1
-    for task in waiting:
-        task.cancel()
-
-
 async def rate_after(refusals: int, *, throttled: bool) -> float:
     """Return the creates per second after 20 accepted creates and some refusals at once."""
     circuit = breaker()
