@@ -32,7 +32,7 @@ def consultant_sync() -> None:
         **policy.ONE_REQUEST,
     )
     check_access >> BmsSyncOperator(
-        task_id="sync", resource="consultant", outlets=[assets.CONSULTANT], **policy.LOAD
+        task_id="sync", resource="consultant", outlets=[assets.CONSULTANT], **policy.SERVICE
     )
 
 

@@ -30,7 +30,7 @@ def contact_sync() -> None:
         task_id="check_access", requires=["list_contacts", "read_contact"], **policy.ONE_REQUEST
     )
     check_access >> BmsSyncOperator(
-        task_id="sync", resource="contact", outlets=[assets.CONTACT], **policy.LOAD
+        task_id="sync", resource="contact", outlets=[assets.CONTACT], **policy.SERVICE
     )
 
 

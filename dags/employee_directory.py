@@ -34,7 +34,7 @@ def employee_directory() -> None:
         resource="employee",
         map_index_template="entity {{ task.id_entity }}",
         outlets=[assets.EMPLOYEE],
-        **policy.LOAD,
+        **policy.SERVICE,
     )
     check_access >> entities
     sync.expand(id_entity=entities.output)

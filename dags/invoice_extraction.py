@@ -60,7 +60,7 @@ def invoice_extraction() -> None:
         task_id="extract",
         map_index_template="{{ unit }}",
         outlets=[assets.CLIENT_INVOICE],
-        **policy.LOAD,
+        **policy.SERVICE,
     )
     check_access >> plan
     extract.expand(position=plan.output)

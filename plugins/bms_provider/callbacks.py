@@ -94,7 +94,8 @@ def event_recorded(context: Mapping[str, Any]) -> None:
     events = context["outlet_events"]
     reported = [each for asset in events for each in events[asset].extra.get("changed_by", ())]
     if reported:
-        with flow_context.open_context() as flow, flow.warehouse.begin() as connection:
+        warehouse = flow_context.open_context(conn_id=context["task"].warehouse_conn_id)
+        with warehouse as flow, flow.warehouse.begin() as connection:
             step_log.mark_reported(connection, reported)
 
 

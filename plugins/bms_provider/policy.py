@@ -161,9 +161,6 @@ REPORT: dict[str, Any] = {
 }
 """Arguments of the task that writes the report of a drop, whatever happened before it."""
 
-LOAD: dict[str, Any] = {**SERVICE, "on_success_callback": event_recorded}
-"""Arguments of a task that loads a table, whose asset has an event for each load."""
-
 
 async def raise_overdue(context: dict[str, Any]) -> None:
     """Raise the alarm of an overdue run; the triggerer calls this at the deadline.

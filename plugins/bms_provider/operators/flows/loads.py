@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from bms.arguments import BadArgument, argument
-from bms_provider import assets, flow_context, lineage
+from bms_provider import assets, flow_context, lineage, policy
 from bms_provider.operators.flows.base import BmsFlowOperator
 
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ class BmsLoadOperator(BmsFlowOperator):
     With the table's asset among ``outlets``, the event has the ``extra`` that `bms_provider.assets`
     describes.
     """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.on_success_callback = [*self.on_success_callback, policy.event_recorded]
 
     def report(
         self, context: Context, flow: FlowContext, table: Table, manifest: Mapping[str, Any]

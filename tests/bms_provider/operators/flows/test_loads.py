@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from airflow.sdk.execution_time.context import OutletEventAccessors, set_current_context
+from sqlalchemy import make_url
 
 from bms.arguments import BadArgument
 from bms_provider import assets, policy
@@ -31,7 +32,12 @@ def run(run_id: str, dag_id: str = "contact_sync", **params: Any) -> Iterator[An
     context: Any = {
         "dag_run": SimpleNamespace(dag_id=dag_id, run_id=run_id, triggering_user_name="marie"),
         "params": CONTACTS | params,
-        "task": SimpleNamespace(pool="default_pool", pool_slots=1, outlets=[assets.CONTACT]),
+        "task": SimpleNamespace(
+            pool="default_pool",
+            pool_slots=1,
+            outlets=[assets.CONTACT],
+            warehouse_conn_id="bms_warehouse",
+        ),
         "outlet_events": OutletEventAccessors(),
     }
     with set_current_context(context):
@@ -111,6 +117,29 @@ def test_rows_that_no_event_reported_make_the_next_event_a_change() -> None:
     assert len(repeated["changed_by"]) == 2
     assert not again["changed"]
     assert again["changed_by"] == []
+
+
+def test_the_events_of_a_team_s_dag_report_changes_of_its_warehouse_once(
+    connect: Any, warehouse_uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = make_url(warehouse_uri)
+    login = {"host": url.query["host"], "login": url.username, "schema": url.database}
+    connect("team_warehouse", conn_type="postgres", **login)
+    monkeypatch.delenv("AIRFLOW_CONN_BMS_WAREHOUSE")
+    events = []
+    for run_id in ("first", "second"):
+        with run(run_id, "my_contacts") as context:
+            context["task"] = sync = BmsSyncOperator(
+                task_id="sync",
+                resource="contact",
+                warehouse_conn_id="team_warehouse",
+                outlets=[assets.CONTACT],
+            )
+            sync.execute(context)
+            for callback in sync.on_success_callback:
+                callback(context)
+        events.append(context["outlet_events"][assets.CONTACT].extra)
+    assert [each["changed"] for each in events] == [True, False]
 
 
 def load(run_id: str, *, succeeds: bool, **params: Any) -> dict[str, Any]:
