@@ -25,8 +25,11 @@ def data_root(root: UPath, least: int) -> Iterator[Finding]:
         return
     probe = root / f".doctor-{uuid4().hex}"
     try:
-        probe.write_bytes(b"x")
+        storage.save_private(probe, b"x")
         probe.unlink()
+    except storage.DiskFull as error:
+        yield Finding("data_root_low", f"{error}.")
+        return
     except Exception as error:  # noqa: BLE001 - each kind of store has its own errors
         yield Finding("data_root_unusable", f"{root} can't be written: {type(error).__name__}.")
         return

@@ -2,7 +2,9 @@
 
 import json
 import os
+import resource
 import secrets
+import signal
 import subprocess
 import sys
 import threading
@@ -13,8 +15,10 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Engine, make_url, text
+from upath import UPath
 
 from bms_cli.app import main
+from bms_flows.doctor import machine
 from bms_flows.runtime import service_identity
 from bms_flows.runtime.step_log import own_version
 from bms_flows.texts import SECTIONS
@@ -237,6 +241,20 @@ def test_disks_without_room(doctor: Doctor) -> None:
     found = named(doctor("--free-gb", "1000000"))
     assert "1000000.0 GB wanted" in found["data_root_low"]
     assert "1000000.0 GB wanted" in found["database_disk_low"]
+
+
+def test_a_data_root_without_room_is_named_as_full(tmp_path: Path) -> None:
+    """A full disk takes the name of a file, but no byte."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        [found] = machine.data_root(UPath(tmp_path), 0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert found.code == "data_root_low"
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_data_root_that_is_not_there(
