@@ -6,10 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bms_flows.onboarding.reading.number_format import display, kind, text_display
+from bms_flows.onboarding.reading.number_format import Display, display, kind, text_display
 
 SECURITY = r'[>=3000000000000]#" "##" "##" "##" "###" "###\ \|\ ##;#" "##" "##" "##" "###" "###'
 ACCOUNTING = r'_-* #,##0.00\ "€"_-;\-* #,##0.00\ "€"_-;_-* "-"??\ "€"_-;_-@_-'
+
+
+def displayed(code: str, number: str) -> Display:
+    """Return what a cell shows in a format that is read."""
+    found = display(code, Decimal(number))
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize(
@@ -46,8 +53,7 @@ ACCOUNTING = r'_-* #,##0.00\ "€"_-;\-* #,##0.00\ "€"_-;_-* "-"??\ "€"_-;_-
     ],
 )
 def test_texts_are_what_the_cell_shows(code: str, number: str, text: str) -> None:
-    found = display(code, Decimal(number))
-    assert found is not None
+    found = displayed(code, number)
     assert found.text is not None
     assert found.text.strip() == text
     assert found.exact
@@ -55,8 +61,7 @@ def test_texts_are_what_the_cell_shows(code: str, number: str, text: str) -> Non
 
 @pytest.mark.parametrize("code", ["0.00", "# ##0.0", ACCOUNTING, "#,##0.00 €"])
 def test_formats_that_depend_on_excels_language_are_unsupported(code: str) -> None:
-    found = display(code, Decimal(1234))
-    assert found is not None
+    found = displayed(code, "1234")
     assert found.text is None
     assert found.number == 1234
 
@@ -77,8 +82,7 @@ def test_formats_that_depend_on_excels_language_are_unsupported(code: str) -> No
     ],
 )
 def test_numbers_are_what_the_digits_show(code: str, number: str, shown: str) -> None:
-    found = display(code, Decimal(number))
-    assert found is not None
+    found = displayed(code, number)
     assert (found.number, found.exact) == (Decimal(shown), True)
     assert found.percent == ("%" in code)
 
@@ -87,8 +91,7 @@ def test_numbers_are_what_the_digits_show(code: str, number: str, shown: str) ->
     ("code", "number"), [("0.00", "0.661"), ("#,##0,", "12000"), ("0.0,,", "5")]
 )
 def test_what_a_format_rounds_is_not_exact(code: str, number: str) -> None:
-    found = display(code, Decimal(number))
-    assert found is not None
+    found = displayed(code, number)
     assert not found.exact
 
 
@@ -96,8 +99,7 @@ def test_what_a_format_rounds_is_not_exact(code: str, number: str) -> None:
     ("code", "number"), [('0" ans"', "12"), ('"1"0', "5"), ('"oui";;"non"', "1"), (";;;", "5")]
 )
 def test_words_beside_a_number_can_change_its_value(code: str, number: str) -> None:
-    found = display(code, Decimal(number))
-    assert found is not None
+    found = displayed(code, number)
     assert found.number is None
 
 

@@ -25,6 +25,12 @@ from tests.support.sql import execute, scalars
 __all__ = ["connected"]  # a fixture
 
 
+def refuse(run_id: str, message: str, **params: Any) -> None:
+    """Decide on rows, which is refused with a message."""
+    with run(run_id, **params), pytest.raises(InvalidDecision, match=message):
+        plan("employee")
+
+
 def test_a_decision_whose_report_can_t_be_written_is_not_carried_out(
     sandbox: Sandbox, warehouse: Engine, doubtful: str, data_root: Path, inbox: Path
 ) -> None:
@@ -67,9 +73,9 @@ def test_a_line_is_not_decided_in_the_place_of_another_with_other_data(
     review = (data_root / ended["report"] / "needs_review.csv").read_text("utf-8-sig")
     assert "Le dépôt 1 a cet identifiant avec d'autres données, et attend une décision." in review
     ended_at = drop_row(warehouse, 2).finished_at
-    decision = run("manual__3", drop=2, line="2", decision="create")
-    with decision, pytest.raises(InvalidDecision, match="line 2 of drop 1 waits, with other data"):
-        plan("employee")
+    refuse(
+        "manual__3", "line 2 of drop 1 waits, with other data", drop=2, line="2", decision="create"
+    )
     drop = drop_row(warehouse, 2)
     assert (drop.state, drop.finished_at) == ("applied", ended_at)
 
@@ -79,9 +85,7 @@ def test_what_was_erased_is_given_up_and_dropped_again(
 ) -> None:
     carried("manual__1", path="mars.csv")
     execute(warehouse, "delete from bms.creation_body")
-    decision = run("manual__2", drop=1, line="2", decision="create")
-    with decision, pytest.raises(InvalidDecision, match="give_up, then drop the row again"):
-        plan("employee")
+    refuse("manual__2", "give_up, then drop the row again", drop=1, line="2", decision="create")
     assert carried("manual__3", drop=1, line="2", decision="give_up")["rejected"] == 1
     file = inbox / "mars.csv"
     file.write_text(f"{HEADER}{doubtful}\r\n")
@@ -110,9 +114,7 @@ def test_one_decision_applies_to_many_lines_and_an_invalid_one_to_none(
         ({"line": "all", "decision": "0f0f"}, "a record belongs to one line"),
         ({"line": "3;4"}, "4 or 3-7, 9 or all"),
     ):
-        decision = run("manual__2", **{"drop": 1, "decision": "create", **given})
-        with decision, pytest.raises(InvalidDecision, match=message):
-            plan("employee")
+        refuse("manual__2", message, **{"drop": 1, "decision": "create", **given})
     assert scalars(warehouse, "select distinct state from bms.creation") == ["review"]
     with run("manual__2", drop=1, line="2-3, 5", decision="create"):
         proposed = plan("employee")
@@ -204,11 +206,8 @@ def test_a_decision_applies_to_rows_with_one_reason(
     sandbox.insert("employees", id_entity=1, payroll_number="700700")
     (inbox / "mars.csv").write_text(f"{HEADER}{doubtful}00700700;Roux;Léa;1;2027-01-04\r\n")
     assert carried("manual__1", path="mars.csv")["needs_review"] == 2
-    with (
-        run("manual__2", drop=1, line="all", decision="create"),
-        pytest.raises(InvalidDecision, match="2: same_person_other_key; 3: same_number_other_form"),
-    ):
-        plan("employee")
+    reasons = "2: same_person_other_key; 3: same_number_other_form"
+    refuse("manual__2", reasons, drop=1, line="all", decision="create")
     assert drop_row(warehouse).state == "applied"
     assert carried("manual__3", drop=1, line="all", decision="give_up")["rejected"] == 2
 
@@ -217,9 +216,7 @@ def test_a_drop_that_was_only_looked_at_is_decided_once_it_comes_again(
     warehouse: Engine, doubtful: str, inbox: Path
 ) -> None:
     assert carried("manual__1", path="mars.csv", dry_run=True)["needs_review"] == 1
-    decision = run("manual__2", drop=1, line="2", decision="create")
-    with decision, pytest.raises(InvalidDecision, match="trigger with drop=1 alone"):
-        plan("employee")
+    refuse("manual__2", "trigger with drop=1 alone", drop=1, line="2", decision="create")
     assert drop_row(warehouse).state == "not_applied"
     (inbox / "mars.csv").write_text(HEADER + doubtful)
     carried("manual__3", path="mars.csv")
