@@ -5,6 +5,8 @@ from contextlib import contextmanager
 
 from sqlalchemy import Connection, text
 
+from bms_warehouse.errors import without_data
+
 
 class Busy(Exception):
     """Another run holds the lock or lease; a retry can succeed."""
@@ -49,6 +51,8 @@ def lock(connection: Connection, name: str, holder: str, *, shared: bool = False
         yield
     finally:
         connection.rollback()
+        with without_data():
+            connection.connection.rollback()  # what was executed beside SQLAlchemy
         unlock = text(f"select pg_advisory_unlock{kind}(hashtextextended(:name, 0))")
         connection.execute(unlock, given)
         connection.commit()

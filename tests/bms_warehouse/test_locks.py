@@ -5,6 +5,8 @@ import threading
 import pytest
 from sqlalchemy import Engine, text
 
+from bms_warehouse.errors import WarehouseError
+from bms_warehouse.loads import driver
 from bms_warehouse.locks import Busy, LeaseLost, lock, serialize
 
 
@@ -42,6 +44,25 @@ def test_an_error_releases_an_exclusive_lock(warehouse: Engine) -> None:
         raise RuntimeError
     with warehouse.connect() as other, lock(other, "a", "busy"):
         pass
+
+
+@pytest.mark.parametrize(
+    ("statement", "error"),
+    [
+        ("select nothing", "UndefinedColumn .*; migrate the warehouse"),
+        ("select pg_terminate_backend(pg_backend_pid())", "AdminShutdown|connection"),
+    ],
+)
+def test_an_error_beside_sqlalchemy_is_raised(
+    warehouse: Engine, statement: str, error: str
+) -> None:
+    """The release of the lock would fail in its transaction, and raise that instead."""
+    with (
+        pytest.raises(WarehouseError, match=error),
+        warehouse.connect() as one,
+        lock(one, "a", "busy"),
+    ):
+        driver(one).execute(statement)
 
 
 def test_serialized_transactions_wait_for_each_other(warehouse: Engine) -> None:
