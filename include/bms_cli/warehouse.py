@@ -33,7 +33,11 @@ def connected(url: str, consequence: str = "") -> Iterator["Engine"]:
 
 
 def connect(uri: str) -> "Engine":
-    """Return an engine with a connection timeout of ten seconds, unless the URI has another."""
+    """Return an engine with a connection timeout of ten seconds, unless the URI has another.
+
+    A statement waits two minutes for a lock: VACUUM FULL would suspend a command for hours without a word, and
+    a migration that waits stops every flow.
+    """
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -46,5 +50,7 @@ def connect(uri: str) -> "Engine":
         raise InvalidSetting(
             "invalid URI of the warehouse: use postgresql://user:password@host:port/database"
         ) from None
-    limited = url.set(query={"connect_timeout": "10", **url.query})
+    given = url.query.get("options", ())
+    options = ("-c lock_timeout=2min", *([given] if isinstance(given, str) else given))
+    limited = url.set(query={"connect_timeout": "10", **url.query, "options": options})
     return database.connect(limited.render_as_string(hide_password=False))

@@ -12,11 +12,13 @@ from sqlalchemy import Engine, text
 
 from bms_cli.alarms import end_of
 from bms_cli.app import main
+from bms_cli.warehouse import connect
 from bms_flows.catalog import FLOWS
 from bms_flows.monitoring import alarms
 from bms_flows.runtime.notice import Links, Notice
 from bms_flows.texts import ALARMS, ERRORS_OF_TASKS
 from tests.support.drops import add_drop, add_plan
+from tests.support.sql import scalar
 from tests.support.steps import add_step
 
 PARIS = ZoneInfo("Europe/Paris")
@@ -27,7 +29,7 @@ Shown = Callable[..., tuple[int, str]]
 @pytest.fixture
 def shown(warehouse_uri: str, capsys: pytest.CaptureFixture[str]) -> Shown:
     def run(*arguments: str) -> tuple[int, str]:
-        code = main([*arguments, "--url", warehouse_uri])
+        code = main([*arguments, *(() if "--url" in arguments else ("--url", warehouse_uri))])
         captured = capsys.readouterr()
         return code, captured.out + captured.err
 
@@ -232,3 +234,17 @@ def test_an_end_that_is_none_is_refused(given: str, shown: Shown) -> None:
         end_of(given, datetime(2026, 11, 26, 17, 0, tzinfo=UTC), PARIS)
     code, _ = shown("alarm", "ack", "1", "--until", given, "--note", "x", "--name", "Ada")
     assert code == 2
+
+
+def test_a_locked_table_ends_a_command_with_the_cause(
+    shown: Shown, warehouse: Engine, warehouse_uri: str
+) -> None:
+    """VACUUM FULL would suspend the command for hours without a word."""
+    engine = connect(warehouse_uri)
+    assert scalar(engine, "show lock_timeout") == "2min"
+    engine.dispose()
+    with warehouse.begin() as connection:
+        connection.execute(text("lock table bms.step_run"))
+        code, told = shown("status", "--url", f"{warehouse_uri}&options=-c%20lock_timeout%3D50ms")
+    assert code == 1
+    assert "another session has locked a table" in told
