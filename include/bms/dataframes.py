@@ -53,6 +53,8 @@ PANDAS: Final[Mapping[pa.DataType, Any]] = {
     ARROW["text"]: pd.StringDtype("pyarrow"),
     pa.float64(): pd.Float64Dtype(),
 }
+NO_CODES: Final = pd.CategoricalDtype(pd.Index([], dtype=PANDAS[ARROW["text"]]))
+"""Codes of no rows: pandas' own have no type, and Parquet would store them as integers."""
 Amounts = Literal["decimal", "float"]
 Dates = Literal["datetime64", "arrow"]
 
@@ -101,7 +103,8 @@ def dataframe(
     frame: pd.DataFrame = Frame(table.to_pandas(types_mapper=_dtype))
     for name, values in nested.items():
         frame[name] = pd.Series(values, dtype=object)
-    repeated = {name: "category" for name, each in described(record).items() if each.category}
+    codes = "category" if len(frame) else NO_CODES
+    repeated = {name: codes for name, each in described(record).items() if each.category}
     return frame.astype(repeated)[[*fields, EXTRA]]
 
 

@@ -3,6 +3,7 @@ import re
 from decimal import Decimal
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from bms import dataframes
@@ -58,6 +59,8 @@ def test_an_empty_frame_has_the_columns_and_dtypes_of_a_full_one(operation: str)
     assert {name: str(dtype) for name, dtype in empty.dtypes.items()} == {
         name: str(dtype) for name, dtype in full.dtypes.items()
     }
+    codes = [name for name, dtype in full.dtypes.items() if dtype == "category"]
+    assert pa.Table.from_pandas(empty[codes]).schema == pa.Table.from_pandas(full[codes]).schema
 
 
 def test_amounts_are_exact() -> None:
