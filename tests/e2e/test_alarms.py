@@ -1,14 +1,15 @@
 """Alarm and recovery of a failed task; test_alarms_proof covers the other alarms."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-import httpx
 import pytest
 
+from bms_sandbox.dialect import Dialect
+from bms_sandbox.serve import Sandbox
 from stack.launcher import Running
 from tests.e2e.airflow_api import Airflow, until
+from tests.e2e.canaries import sandbox_of
 from tests.listeners import Webhook, webhook
-from tests.support.patience import LONG_S
 
 DAG, WATCHDOG = "contact_sync", "freshness_watchdog"
 UNPAUSED = (DAG,)
@@ -26,18 +27,11 @@ def messages(stack: Running, airflow: Airflow) -> Iterator[Webhook]:
 
 
 @pytest.fixture
-def grant(stack: Running) -> Iterator[Callable[..., None]]:
-    """Let the sandbox grant other scopes; restore the original scopes afterwards."""
-    url = f"{stack.sandbox}/_sandbox"
-    with httpx.Client(base_url=url, timeout=LONG_S, trust_env=False) as control:
-        before = control.get("/dialect").json()["granted_scopes"]
-
-        def change(*scopes: str) -> None:
-            wanted = {"granted_scopes": scopes or before}
-            control.patch("/dialect", json=wanted).raise_for_status()
-
-        yield change
-        change()
+def sandbox(stack: Running) -> Iterator[Sandbox]:
+    """The stack's sandbox, which grants all scopes again afterwards."""
+    found = sandbox_of(stack)
+    yield found
+    found.set_dialect(granted_scopes=Dialect().granted_scopes)
 
 
 def run(airflow: Airflow, dag: str, name: str = "") -> str:
@@ -49,12 +43,12 @@ def run(airflow: Airflow, dag: str, name: str = "") -> str:
 
 
 def test_a_failed_task_sends_one_alarm_and_one_recovery(
-    stack: Running, airflow: Airflow, messages: Webhook, grant: Callable[..., None]
+    stack: Running, airflow: Airflow, messages: Webhook, sandbox: Sandbox
 ) -> None:
     def told() -> list[str]:
         return [text for text in messages.texts if text.split()[1] == DAG]
 
-    grant("read:employee")
+    sandbox.set_dialect(granted_scopes=["read:employee"])
     before = airflow.runs(DAG)
     assert run(airflow, DAG) == "failed"
     [failed] = {name for name in airflow.runs(DAG).keys() - before if name.startswith("manual")}
@@ -73,7 +67,7 @@ def test_a_failed_task_sends_one_alarm_and_one_recovery(
         "Runb",
     )
     assert all(line.startswith(start) for line, start in zip(lines[2:], starts, strict=True))
-    grant()
+    sandbox.set_dialect(granted_scopes=Dialect().granted_scopes)
     assert run(airflow, DAG, failed) == "success"  # cleared, as the remedy says
     assert run(airflow, WATCHDOG) == "success"
     until(lambda: len(told()) > 1, lambda: messages.texts)
