@@ -5,8 +5,6 @@ import json
 import os
 from pathlib import Path
 
-import pytest
-
 from bms_flows.runtime.notice import BOARD
 from bms_provider import addresses
 from tests.support.interpreter import last_line
@@ -19,18 +17,14 @@ print(json.dumps([[each.name for each in plugins], errors]))
 """
 
 
-@pytest.mark.parametrize(
-    ("checkout", "lazy"), [(True, "True"), (False, "False")], ids=["checkout", "no plugins folder"]
-)
-def test_airflow_loads_the_plugin_once(
-    project: Path, tmp_path: Path, checkout: bool, lazy: str
-) -> None:
+def test_airflow_loads_the_plugin_once(project: Path, tmp_path: Path) -> None:
+    """Its plugins folder has the plugin, and so has the installed distribution."""
     environment = {
         **os.environ,
         "AIRFLOW_HOME": str(tmp_path),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__CORE__LAZY_DISCOVER_PROVIDERS": lazy,
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(project / "plugins" if checkout else tmp_path),
+        "AIRFLOW__CORE__LAZY_DISCOVER_PROVIDERS": "False",
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(project / "plugins"),
     }
     names, errors = json.loads(last_line(LOAD, environment=environment))
     assert names.count("bms") == 1

@@ -42,7 +42,7 @@ def test_the_module_imports_nothing() -> None:
 
 @pytest.fixture(scope="module")
 def discovered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What Airflow discovers of the provider: its form, extra links, handler of asset URIs, example DAGs."""
+    """What Airflow discovers of the provider: its form, links, asset URIs, plugin and example DAGs."""
     code = (
         "import json, sys\n"
         "from airflow.api_fastapi.core_api.services.ui.connections import HookMetaService\n"
@@ -54,7 +54,9 @@ def discovered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "links = [each for each in manager.extra_links_class_names if each.startswith('bms')]\n"
         "from airflow.dag_processing.bundles.manager import DagBundlesManager\n"
         "bundles = {each.name: str(each.path) for each in DagBundlesManager().get_all_dag_bundles()}\n"
-        "print(json.dumps({'bundles': bundles, 'form': ours.model_dump(mode='json'), 'hook_imported': hook_imported,\n"
+        "from airflow.plugins_manager import _get_plugins\n"
+        "plugins = [each.name for each in _get_plugins()[0]]\n"
+        "print(json.dumps({'bundles': bundles, 'plugins': plugins, 'form': ours.model_dump(mode='json'), 'hook_imported': hook_imported,\n"
         "    'version': manager.providers['bms-airflow'].version,\n"
         "    'links': links, 'registered': 'x-bms' in manager.asset_uri_handlers}))\n"
     )
@@ -133,9 +135,10 @@ def test_every_link_is_listed() -> None:
     assert set(get_provider_info()["extra-links"]) == classes(BaseOperatorLink)  # type: ignore[call-overload]  # plain data
 
 
-def test_airflow_discovers_links_and_asset_uris(discovered: dict[str, Any]) -> None:
+def test_airflow_discovers_links_asset_uris_and_the_plugin(discovered: dict[str, Any]) -> None:
     assert discovered["links"] == get_provider_info()["extra-links"]
     assert discovered["registered"]
+    assert discovered["plugins"].count("bms") == 1
 
 
 def test_airflow_finds_the_example_dags_of_the_distribution(discovered: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from bms_sandbox.serve import Sandbox
 from tests.bms_provider.conftest import fields_of
 
 SCOPES = sorted({endpoint.scope for endpoint in ENDPOINTS if endpoint.scope})
+OTHER_SCOPES = [scope for scope in SCOPES if scope != "read:contact"]
 
 
 @pytest.mark.usefixtures("connected")
@@ -36,28 +37,25 @@ def test_a_token_is_masked_before_its_first_use() -> None:
     assert seen == ["Bearer ***"]
 
 
+@pytest.mark.parametrize(
+    ("dialect", "report"),
+    [
+        ({}, f"valid for 3600 seconds. Granted: {', '.join(SCOPES)}. Missing: none."),
+        (
+            {"granted_scopes": ["read:contact", "other"]},
+            f"Granted: other, read:contact. Missing: {', '.join(OTHER_SCOPES)}.",
+        ),
+        ({"scope_shape": "empty"}, "does not report which scopes"),
+    ],
+    ids=["all", "one", "unknown"],
+)
 @pytest.mark.usefixtures("connected")
-def test_a_test_reports_the_granted_scopes(sandbox: Sandbox) -> None:
-    assert BmsHook().test_connection() == (
-        True,
-        f"Token received, valid for 3600 seconds. Granted: {', '.join(SCOPES)}. Missing: none.",
-    )
-    assert sandbox.truth()["requests"] == {"token": {"200": 1}}
-
-
-@pytest.mark.usefixtures("connected")
-def test_a_test_reports_the_missing_scopes(sandbox: Sandbox) -> None:
-    sandbox.set_dialect(granted_scopes=["read:contact", "other"])
+def test_a_test_reports_scopes(sandbox: Sandbox, dialect: dict[str, Any], report: str) -> None:
+    sandbox.set_dialect(**dialect)
     succeeded, text = BmsHook().test_connection()
-    missing = ", ".join(scope for scope in SCOPES if scope != "read:contact")
     assert succeeded
-    assert text.endswith(f"Granted: other, read:contact. Missing: {missing}.")
-
-
-@pytest.mark.usefixtures("connected")
-def test_a_test_reports_that_scopes_are_unknown(sandbox: Sandbox) -> None:
-    sandbox.set_dialect(scope_shape="empty")
-    assert "does not report which scopes" in BmsHook().test_connection()[1]
+    assert report in text
+    assert sandbox.truth()["requests"] == {"token": {"200": 1}}
 
 
 @pytest.mark.parametrize(
@@ -199,7 +197,7 @@ def test_access_names_scopes_and_expiry_and_never_the_token(sandbox: Sandbox) ->
     found = BmsHook().access()
     assert found.scopes == frozenset({"read:contact"})
     assert found.missing("list_contacts", "read_employee") == ["read:employee"]
-    assert found.missing() == [scope for scope in SCOPES if scope != "read:contact"]
+    assert found.missing() == OTHER_SCOPES
     assert found.expires_in_s == pytest.approx(3600, abs=60)
     assert "eyJ" not in repr(found)
     with pytest.raises(ValueError, match="no operation list_contact; it has request_token, "):

@@ -19,7 +19,7 @@ from airflow.sdk.execution_time.context import set_current_context
 
 from bms.counters import Counters
 from bms.endpoints import BY_NAME, ENDPOINTS, Endpoint
-from bms.errors import AmbiguousWrite, InvalidRecords, MissingScope
+from bms.errors import AmbiguousWrite, InvalidRecords
 from bms_provider.hooks.bms import BmsHook
 from bms_sandbox.serve import Sandbox
 from tests.bms_provider.conftest import fields_of
@@ -161,17 +161,6 @@ def test_the_timeout_of_a_task_during_a_creation_fails_the_task_for_good(
                 getattr(client, endpoint.name)({**BODY, "id_entity": 1})
     finally:
         signal.signal(signal.SIGALRM, before)
-
-
-@pytest.mark.usefixtures("connected")
-def test_other_errors_keep_their_type(sandbox: Sandbox) -> None:
-    sandbox.set_dialect(granted_scopes=["read:contact"])
-    with BmsHook().get_conn() as client, pytest.raises(MissingScope):
-        client.create_employee({**BODY, "id_entity": 1})
-    with BmsHook().get_conn() as client, pytest.raises(MissingScope):
-        client.list_client_invoices(
-            id_entity=1, start_date=date(2026, 3, 2), end_date=date(2026, 3, 2)
-        )
 
 
 DAYS: dict[str, Any] = {"id_entity": 1, "start_date": "2026-03-02", "end_date": "2026-03-06"}

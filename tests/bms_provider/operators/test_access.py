@@ -20,14 +20,6 @@ def test_access_returns_scopes_and_validity_and_never_the_token(sandbox: Sandbox
     assert sandbox.truth()["requests"] == {"token": {"200": 1}}
 
 
-def test_a_scope_that_the_token_lacks_is_missing(sandbox: Sandbox) -> None:
-    sandbox.set_dialect(granted_scopes=["read:contact"])
-    access = BmsCheckAccessOperator(task_id="check").execute({})
-    assert access["scopes"] == ["read:contact"]
-    assert "write:employee" in access["missing"]
-    assert "read:contact" not in access["missing"]
-
-
 def test_a_token_without_the_required_scopes_fails_once_and_names_all_of_them(
     sandbox: Sandbox,
 ) -> None:

@@ -34,17 +34,6 @@ def created(sandbox: Sandbox) -> int:
     return sum(row["last_name"] == CANARY for row in sandbox.rows("contacts"))
 
 
-@pytest.mark.parametrize("fault", ["commit_then_500", "commit_then_lose_reply"])
-def test_an_ambiguous_outcome_fails_the_task_for_good(
-    sandbox: Sandbox, create: BmsCreateContactOperator, fault: str
-) -> None:
-    """Airflow must not retry it, however many retries the task has."""
-    sandbox.set_fault(fault, operation="create_contact")
-    with pytest.raises(AirflowFailException, match="AmbiguousWrite: POST /v1/CRM/contacts"):
-        create.execute({})
-    assert created(sandbox) == 1
-
-
 def test_a_refused_creation_fails_the_task_for_good(
     sandbox: Sandbox, create: BmsCreateContactOperator
 ) -> None:

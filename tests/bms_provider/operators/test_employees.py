@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from bms.arguments import BadArgument
-from bms_provider.operators.employees import BmsListEmployeesOperator, BmsReadEmployeeOperator
+from bms_provider.operators.employees import BmsListEmployeesOperator
 from bms_sandbox.serve import Sandbox
 
 pytestmark = pytest.mark.usefixtures("connected")
@@ -26,10 +25,3 @@ def test_without_a_filter_the_service_s_default_applies(data_root: Path) -> None
     rows = [json.loads(line) for line in (data_root / "e.jsonl").read_text().splitlines()]
     assert 0 < len(rows) < 40
     assert not any(row["is_standby"] for row in rows)
-
-
-@pytest.mark.usefixtures("data_root")
-def test_guid_employee_must_be_a_uuid() -> None:
-    operator = BmsReadEmployeeOperator(task_id="read", guid_employee="../contacts", path="e.json")
-    with pytest.raises(BadArgument, match="guid_employee takes a UUID"):
-        operator.execute({})
