@@ -37,17 +37,6 @@ from tests.bms.fake_services import (
 )
 
 
-async def test_a_create_without_a_readable_id_is_ambiguous_and_not_repeated(
-    client: Client, sandbox: Sandbox
-) -> None:
-    sandbox.set_dialect(created_id="empty")
-    with pytest.raises(AmbiguousWrite) as caught:
-        await client.create_contact(CONTACT)
-    assert caught.value.reason == "unreadable response"
-    assert caught.value.status == 201
-    assert len(sandbox.truth()["created"]["contacts"]) == 1
-
-
 @pytest.mark.parametrize(
     ("kind", "created"),
     [

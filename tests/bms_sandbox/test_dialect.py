@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from bms_sandbox.dialect import SCOPES, Dialect, InvalidDialectError, describe, parse_options
+from bms_sandbox.dialect import Dialect, InvalidDialectError, describe, parse_options
 
 
 def test_options_and_json_values_read_the_same() -> None:
@@ -60,7 +60,3 @@ def test_every_field_is_described_with_its_default() -> None:
     for field in fields(Dialect):
         assert f"  {field.name} = " in text
         assert field.metadata["text"] in text
-
-
-def test_a_change_preserves_the_other_fields() -> None:
-    assert Dialect().changed({"nulls": "absent"}).granted_scopes == SCOPES

@@ -1,6 +1,6 @@
 import pytest
 
-from bms_sandbox.faults import KINDS, Fault, Faults, InvalidFaultError, describe
+from bms_sandbox.faults import Fault, Faults, InvalidFaultError
 
 
 def test_count_limits_a_fault_to_the_next_matching_requests() -> None:
@@ -63,7 +63,3 @@ def test_a_rate_limit_refuses_requests_above_its_rate() -> None:
 def test_wrong_option_is_refused(option: str) -> None:
     with pytest.raises(InvalidFaultError):
         Fault.from_option(option)
-
-
-def test_every_kind_is_described() -> None:
-    assert all(kind in describe() for kind in KINDS)

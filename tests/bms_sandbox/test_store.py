@@ -21,19 +21,6 @@ def listed(table: Table, order: str = "id", now: datetime = NOW) -> list[int]:
     return [r["id"] for r in table.listing("all", lambda _: True, order, now)]
 
 
-def test_orders() -> None:
-    table = Table("id", "id")
-    for made in (row(2, "aubry", 3), row(1, "Brûlé", 1), row(3, "Aubry", 2)):
-        table.add(made)
-    orders = ("id", "id_desc", "name", "modified_on")
-    assert [listed(table, order) for order in orders] == [
-        [1, 2, 3],
-        [3, 2, 1],
-        [2, 3, 1],
-        [1, 3, 2],
-    ]
-
-
 def test_edited_rows_without_names_and_times_are_ordered_by_number() -> None:
     table = Table("id", "id")
     for number in (2, 1, 3):

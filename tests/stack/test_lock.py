@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -42,7 +43,7 @@ def test_an_error_names_the_owner_of_a_lock_until_it_is_killed(tmp_path: Path) -
         holder.wait()
     assert path.exists()
     lock.acquire({"pid": 2})
-    assert lock.held
+    assert json.loads(path.read_text()) == {"pid": 2}
 
 
 def test_release_by_another_launcher_keeps_the_file(tmp_path: Path) -> None:

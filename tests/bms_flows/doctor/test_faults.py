@@ -125,14 +125,6 @@ def test_commits_that_wait_for_a_standby(doctor: Doctor, warehouse: Engine, post
     server.dispose()
 
 
-def test_a_database_that_does_not_exist(
-    doctor: Doctor, warehouse_uri: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url = make_url(warehouse_uri).set(database="nowhere")
-    monkeypatch.setenv("BMS_WAREHOUSE_URL", url.render_as_string(hide_password=False))
-    assert "create it, or check its name" in named(doctor())["warehouse_unreachable"]
-
-
 @pytest.mark.parametrize(
     ("server", "code", "reason"),
     [
@@ -322,11 +314,10 @@ def test_another_service_than_the_warehouse_s(doctor: Doctor, warehouse: Engine)
 
 
 def test_a_retired_and_a_misspelt_setting(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BMS_KEEP_PARQUET_DAYS", "3")
-    assert "BMS_KEEP_PARQUET_DAYS" in named(doctor())["setting_without_effect"]
-    monkeypatch.delenv("BMS_KEEP_PARQUET_DAYS")
-    monkeypatch.setenv("BMS_LOOKBAK_DAYS", "3")
-    assert "BMS_LOOKBAK_DAYS" in named(doctor())["setting_without_effect"]
+    for name in ("BMS_KEEP_PARQUET_DAYS", "BMS_LOOKBAK_DAYS"):
+        monkeypatch.setenv(name, "3")
+        assert name in named(doctor())["setting_without_effect"]
+        monkeypatch.delenv(name)
 
 
 @pytest.mark.parametrize(

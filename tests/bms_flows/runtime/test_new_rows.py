@@ -1,6 +1,7 @@
 """New rows of a list: they are found at its end with few requests."""
 
 import asyncio
+from copy import copy
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Literal
@@ -83,7 +84,7 @@ class Crm:
                 number = pages
         return Page(
             endpoint=LISTS,
-            records=[replace_item(item) for item in listed[(number - 1) * size : number * size]],
+            records=[copy(item) for item in listed[(number - 1) * size : number * size]],
             body=b"",
             number=number,
             size=size,
@@ -116,16 +117,6 @@ async def whole(fetch: FetchPage, largest: int) -> ListSnapshot:
 async def take(page: Page[Any]) -> KeyedRows:
     """Return the e-mail address of each row, which every edit changes."""
     return [(item.id, item.email) for item in page]
-
-
-def replace_item(item: ContactItem) -> ContactItem:
-    return ContactItem(
-        id=item.id,
-        last_name=item.last_name,
-        email=item.email,
-        created_on=item.created_on,
-        modified_on=item.modified_on,
-    )
 
 
 def filled(rows: int = 45, **given: Any) -> Crm:
