@@ -11,7 +11,7 @@ from airflow.sdk import CronDataIntervalTimetable, Param, dag, task
 from bms_provider.operators.invoices import BmsListClientInvoicesOperator
 
 TABLE = """
-    create table if not exists open_invoice (
+    create table if not exists invoice (
         id_invoice bigint primary key,
         invoice_date date,
         due_date date,
@@ -24,21 +24,20 @@ TABLE = """
 
 @task
 def load(manifest: Any) -> int:
-    """Load the invoices that are not paid; return their number."""
+    """Load the invoices, paid ones too: a row of an invoice paid since would stay; return their number."""
     from airflow.providers.postgres.hooks.postgres import PostgresHook  # noqa: PLC0415 - keeps parsing fast
 
     from bms_provider.files import read_df  # noqa: PLC0415
 
     columns = ["id_invoice", "invoice_date", "due_date", "currency", "total_due", "created_on"]
-    invoices = read_df(manifest)
-    unpaid = invoices.loc[invoices["total_due"] != 0, columns].astype(object)
-    rows = unpaid.where(unpaid.notna(), None).itertuples(index=False, name=None)
+    invoices = read_df(manifest)[columns].astype(object)
+    rows = invoices.where(invoices.notna(), None).itertuples(index=False, name=None)
     database: Any = PostgresHook("my_database")
     database.run(TABLE)
     database.insert_rows(
-        "open_invoice", rows, target_fields=columns, replace=True, replace_index="id_invoice"
+        "invoice", rows, target_fields=columns, replace=True, replace_index="id_invoice"
     )
-    return len(unpaid)
+    return len(invoices)
 
 
 @dag(
