@@ -1,12 +1,12 @@
 """Callbacks of tasks and runs: alarms, events that are recorded, notices about drops."""
 
-from __future__ import annotations
-
 import logging
+from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+from airflow.sdk import Connection
 
 from bms_flows.monitoring import alarms, failed_tasks
 from bms_flows.monitoring.alarms import span
@@ -19,11 +19,6 @@ from bms_flows.runtime import step_log, storage
 from bms_flows.runtime.notice import Links, NotDelivered
 from bms_provider import flow_context, notices
 from bms_warehouse import database
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from airflow.sdk import Connection
 
 log = logging.getLogger(__name__)
 

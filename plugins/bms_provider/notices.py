@@ -5,28 +5,21 @@ a 2xx status counts as delivered. The connection `bms_mail` (type smtp) names th
 sender, `BMS_NOTICE_TO` the recipients. Mail requires TLS and a trusted certificate.
 """
 
-from __future__ import annotations
-
 import logging
 from base64 import b64encode
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from airflow.sdk import BaseHook
+from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from bms_flows.monitoring import alarms, approvals, channels
 from bms_flows.monitoring.channels import NO_ATTACHMENTS, Encryption, MailServer
+from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.notice import ChannelError, Links, NotDelivered, Notice, Send, broadcast
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from airflow.sdk import Connection
-
-    from bms_flows.onboarding.settings import OnboardingSettings
-    from bms_flows.runtime.context import FlowContext
-    from bms_flows.runtime.settings import FlowSettings
+from bms_flows.runtime.settings import FlowSettings
 
 WEBHOOK_CONN_ID, MAIL_CONN_ID = "bms_webhook", "bms_mail"
 HTTP_OPTIONS = {

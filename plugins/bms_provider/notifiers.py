@@ -1,18 +1,12 @@
 """Notifiers: messages to the channels of the alarms, and requests to approvers."""
 
-from __future__ import annotations
+from collections.abc import Sequence
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from airflow.sdk import BaseNotifier, TaskInstanceState
+from airflow.sdk import BaseNotifier, Context, TaskInstanceState
 
 from bms_flows import extra
 from bms_provider import flow_context
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from airflow.sdk import Context
 
 
 class BmsNotifier(BaseNotifier):

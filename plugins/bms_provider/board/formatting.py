@@ -1,19 +1,14 @@
 """Formatting of numbers, amounts, dates and durations for pages."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from markupsafe import Markup, escape
 
 from bms_flows.texts import PAGES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 THIN = "\u202f"
 """Narrow no-break space: separates thousands, and a number from its unit."""

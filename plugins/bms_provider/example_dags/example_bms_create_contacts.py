@@ -8,16 +8,11 @@ A row is claimed before it is sent, so that no row is sent twice. A row that sta
 `new` to send the row again.
 """
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from airflow.sdk import dag, task
+from airflow.sdk import Context, dag, task
 
 from bms_provider.operators.contacts import BmsCreateContactOperator
-
-if TYPE_CHECKING:
-    from airflow.sdk import Context
 
 TABLE = """
     create table if not exists signup (

@@ -1,16 +1,12 @@
 """Client for tasks: Airflow never retries a task whose creation has an ambiguous outcome."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTimeout
 
 from bms.client import Client
+from bms.endpoints import Endpoint
 from bms.errors import AmbiguousWrite
-
-if TYPE_CHECKING:
-    from bms.endpoints import Endpoint
 
 
 class AmbiguousCreate(AmbiguousWrite, AirflowFailException):

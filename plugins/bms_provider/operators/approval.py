@@ -1,19 +1,13 @@
 """Operator that requests approval for a plan of creations, with Airflow's human-in-the-loop step."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, ClassVar
+from datetime import timedelta
+from typing import Any, ClassVar
 
 from airflow.providers.standard.operators.hitl import HITLOperator
-from airflow.sdk import exceptions
+from airflow.sdk import Context, exceptions
 
 from bms_provider import flow_context
 from bms_provider.operators.links import BmsBoardLink
-
-if TYPE_CHECKING:
-    from datetime import timedelta
-
-    from airflow.sdk import Context
 
 APPROVE, REJECT = "Approve", "Reject"
 """The answers, where the proposal names none."""

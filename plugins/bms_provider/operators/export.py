@@ -1,24 +1,18 @@
 """Files that operators write and read below the data root: rows as JSON lines, bodies as JSON."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 import msgspec
+from upath import UPath
 
+from bms.records import Record
 from bms_provider.files import CHUNK
 from bms_provider.flow_context import data_root
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from upath import UPath
-
-    from bms.records import Record
 
 JSON: Final = msgspec.json.Encoder(decimal_format="number")
 BODY: Final = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)

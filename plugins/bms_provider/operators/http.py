@@ -1,26 +1,20 @@
 """The HTTP provider's operator and sensor on a connection of type `bms`, for paths that no operator wraps."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from airflow.providers.http.operators.http import HttpOperator
 from airflow.providers.http.sensors.http import HttpSensor
+from airflow.sdk import Context, PokeReturnValue
 from airflow.sdk.bases.decorator import determine_kwargs
+from requests import Response
 
 from bms.errors import BmsError
 from bms_provider import compat
+from bms_provider.compat import RetryPolicy
 from bms_provider.hooks.http import BmsHttpHook, check_get, next_page
 from bms_provider.operators.base import SERVICE_RETRIES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from airflow.sdk import Context, PokeReturnValue
-    from requests import Response
-
-    from bms_provider.compat import RetryPolicy
 
 __all__ = ["BmsHttpOperator", "BmsHttpSensor", "next_page"]
 

@@ -1,15 +1,11 @@
 """Operator for client invoices (ERP): list."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from datetime import date
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from bms.endpoints import BY_NAME, Endpoint
 from bms_provider.operators.base import BmsListOperator
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class BmsListClientInvoicesOperator(BmsListOperator):

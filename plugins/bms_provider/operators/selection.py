@@ -1,18 +1,13 @@
 """Fields of records that go to XCom: none that is personal, and no more than a limit of bytes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 import msgspec
 
 from bms.endpoints import BY_OPERATION
+from bms.records import Record
 from bms.records.declaration import public_fields
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from bms.records import Record
 
 MAX_XCOM_BYTES: Final = 65_536
 """Default limit of a value; Airflow stores XCom values in its database."""

@@ -1,15 +1,11 @@
 """Trigger that announces files in the inboxes."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 
 class InboxTrigger(BaseEventTrigger):

@@ -1,15 +1,12 @@
 """Operators of the invoice report: write its files, and mail its workbook."""
 
-from __future__ import annotations
-
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from airflow.sdk import Context
 
 from bms_provider import flow_context
 from bms_provider.operators.flows.base import BmsFlowOperator
-
-if TYPE_CHECKING:
-    from airflow.sdk import Context
 
 
 class BmsInvoiceReportOperator(BmsFlowOperator):
