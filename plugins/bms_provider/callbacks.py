@@ -124,6 +124,6 @@ def drop_ended(context: Mapping[str, Any]) -> None:
             run=links.run(run.dag_id, run.run_id),
         )
     try:
-        notices.send_to(to, message)
+        notices.send(message, settings, to)
     except NotDelivered as error:
         log.warning("the notice of drop %s was not delivered: %s", drop.id, error)

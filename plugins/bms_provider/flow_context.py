@@ -80,8 +80,11 @@ def open_for_service(
 
     Raises `ServiceMismatch` if the warehouse holds data of another service.
     """
+    from bms_flows.runtime import service_identity  # noqa: PLC0415 - as above
+
     with open_context(None, conn_id) as flow:
-        require_service(flow, settings)
+        given = service_identity.ServiceIdentity.of(settings.base_url, settings.application_id)
+        service_identity.require(flow.warehouse, given)
         yield flow
 
 
@@ -102,14 +105,6 @@ def onboarding_settings() -> OnboardingSettings:
 def _with_address(settings: S) -> S:
     address = conf.get("api", "base_url", fallback="")
     return replace(settings, airflow_url=address) if address else settings
-
-
-def require_service(flow: FlowContext, settings: ClientSettings) -> None:
-    """Raise `ServiceMismatch` if the warehouse holds data of another service."""
-    from bms_flows.runtime import service_identity  # noqa: PLC0415 - as above
-
-    given = service_identity.ServiceIdentity.of(settings.base_url, settings.application_id)
-    service_identity.require(flow.warehouse, given)
 
 
 def warehouse_uri(connection: Connection) -> str:

@@ -36,19 +36,19 @@ def deliver(flow: FlowContext) -> int:
 
     Raises `NotDelivered` if no channel accepts a message; the next call sends it again.
     """
-    found = configured(flow.settings)
-    if not found:
+    found = channel(flow.settings)
+    if found is None:
         log.warning("Alarms not sent: configure %s or %s", WEBHOOK_CONN_ID, MAIL_CONN_ID)
         return 0
-    return alarms.deliver(flow.warehouse, broadcast(found), Links.of(flow.settings))
+    return alarms.deliver(flow.warehouse, found, Links.of(flow.settings))
 
 
-def send_to(to: str, notice: Notice) -> None:
-    """Send a message to a mail address or to the webhook of a connection id; raise `NotDelivered`."""
+def channel(settings: FlowSettings, to: str = "") -> Send | None:
+    """Return the channel to a mail address or to the webhook of a connection id, by default those of the alarms; None without one."""
     if "@" in to:
-        broadcast({MAIL_CONN_ID: lambda each: _mail(each, to)})(notice)
-    else:
-        broadcast({to: lambda each: _post(each, to)})(notice)
+        return broadcast({MAIL_CONN_ID: partial(_mail, to=to)})
+    found = {to: partial(_post, conn_id=to)} if to else configured(settings)
+    return broadcast(found) if found else None
 
 
 def mail_report(settings: FlowSettings, notice: Notice, workbook: Mapping[str, bytes]) -> None:
@@ -57,27 +57,21 @@ def mail_report(settings: FlowSettings, notice: Notice, workbook: Mapping[str, b
 
 
 def send(notice: Notice, settings: FlowSettings, to: str = "") -> None:
-    """Send a message to a mail address, a webhook, or the channels of the alarms; raise `NotDelivered`."""
-    if to:
-        send_to(to, notice)
-    elif found := configured(settings):
-        broadcast(found)(notice)
-    else:
+    """Send a message to a `channel`; raise `NotDelivered`."""
+    found = channel(settings, to)
+    if found is None:
         raise NotDelivered(f"configure {WEBHOOK_CONN_ID} or {MAIL_CONN_ID}")
+    found(notice)
 
 
 def notify_approvers(flow: FlowContext, settings: OnboardingSettings) -> int:
     """Send the requests for approval and the reminders that are due; return their number."""
-    channel = partial(_to_approvers, settings)
-    return approvals.notify(flow.warehouse, channel, settings)
+    return approvals.notify(flow.warehouse, partial(to_approvers, settings), settings)
 
 
-def _to_approvers(settings: OnboardingSettings, inbox: str) -> Send | None:
+def to_approvers(settings: OnboardingSettings, inbox: str) -> Send | None:
     """Return the channel to the approvers of an inbox, None if no channel is configured."""
-    if to := settings.approval_notices.get(inbox):
-        return lambda notice: send_to(to, notice)
-    found = configured(settings)
-    return broadcast(found) if found else None
+    return channel(settings, settings.approval_notices.get(inbox, ""))
 
 
 def configured(settings: FlowSettings) -> dict[str, Send]:

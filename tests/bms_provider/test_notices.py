@@ -49,7 +49,7 @@ def test_addresses_in_a_mail_are_links(connect: Callable[..., None]) -> None:
         extra = {"disable_ssl": True, "disable_tls": True, "from_email": "airflow@example.com"}
         connect("bms_mail", conn_type="smtp", host="127.0.0.1", port=server.port, extra=extra)
         page = "https://airflow.example.com/bms/drops/1?a=1&b=<i>"
-        notices.send_to("hr@example.com", Notice("Plan", (f"Plan: {page}",)))
+        notices.send(Notice("Plan", (f"Plan: {page}",)), TO, "hr@example.com")
     (mail,) = server.taken
     shown = "https://airflow.example.com/bms/drops/1?a=1&amp;b=&lt;i&gt;"
     assert body_of(mail).strip() == f'<p>Plan: <a href="{shown}">{shown}</a></p>'
@@ -58,13 +58,13 @@ def test_addresses_in_a_mail_are_links(connect: Callable[..., None]) -> None:
 def test_requests_go_to_the_approvers_of_the_inbox_or_to_those_of_alarms(
     connect: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert notices._to_approvers(OnboardingSettings(), "employees") is None
+    assert notices.to_approvers(OnboardingSettings(), "employees") is None
     monkeypatch.setenv("BMS_APPROVAL_NOTICES", '{"employees": "rh_chat"}')
     with webhook() as alarms_chat, webhook() as hr_chat:
         connect("bms_webhook", conn_type="http", host=alarms_chat.url)
         connect("rh_chat", conn_type="http", host=hr_chat.url)
         for inbox in ("employees", "contacts"):
-            send = notices._to_approvers(OnboardingSettings.from_environment(), inbox)
+            send = notices.to_approvers(OnboardingSettings.from_environment(), inbox)
             assert send is not None
             send(Notice(inbox, ()))
     assert (hr_chat.texts, alarms_chat.texts) == (["employees\n"], ["contacts\n"])

@@ -1,4 +1,4 @@
-"""Formatting of numbers, amounts, dates and durations for pages."""
+"""Formatting of numbers, amounts, dates and durations for pages; templates use each function as a filter."""
 
 import re
 from collections.abc import Sequence
@@ -14,20 +14,6 @@ THIN = "\u202f"
 """Narrow no-break space: separates thousands, and a number from its unit."""
 
 ENGLISH_MONTHS = PAGES["months"]["EN"]
-
-FILTERS = (
-    "age",
-    "amount",
-    "days",
-    "difference",
-    "chart_value",
-    "milliseconds",
-    "moment",
-    "number",
-    "prose",
-    "size",
-)
-"""Functions of this module that templates use as filters."""
 
 
 def number(value: float) -> str:

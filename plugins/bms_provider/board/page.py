@@ -1,5 +1,6 @@
 """A request to the board: its user, its settings, the warehouse, and the rendering of its page."""
 
+import inspect
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-TEMPLATES.filters.update({name: getattr(formatting, name) for name in formatting.FILTERS})
+TEMPLATES.filters.update(inspect.getmembers(formatting, inspect.isfunction))
 TEMPLATES.filters["reason"] = lambda stored, language, resource: reason_text(
     ApprovalReason(**stored), language, resource
 )

@@ -44,8 +44,16 @@ def _engine(uri: str) -> Engine:
 
 @contextmanager
 def reading() -> Iterator[Connection]:
-    """Yield a read-only connection whose queries all see the same snapshot."""
-    with _session() as connection:
+    """Yield a read-only connection whose queries all see the same snapshot; raise 503 with the remedy if there is none."""
+    options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+    try:
+        session = writing().execution_options(**options).connect()
+    except exc.TimeoutError:
+        raise HTTPException(
+            status.HTTP_503_SERVICE_UNAVAILABLE,
+            "The board is busy with other requests. Reload the page in a moment.",
+        ) from None
+    with session as connection:
         connection.execute(text(f"set local statement_timeout = {LIMIT_MS}"))
         yield connection
 
@@ -63,17 +71,4 @@ def warehouse_address() -> str:
         raise HTTPException(
             status.HTTP_503_SERVICE_UNAVAILABLE,
             f"The board has no warehouse. Create the connection {WAREHOUSE_CONN_ID}, type postgres.",
-        ) from None
-
-
-def _session() -> Connection:
-    """Return a connection; raise 503 with the remedy if there is none."""
-    uri = warehouse_address()
-    reading = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-    try:
-        return _engine(uri).execution_options(**reading).connect()
-    except exc.TimeoutError:
-        raise HTTPException(
-            status.HTTP_503_SERVICE_UNAVAILABLE,
-            "The board is busy with other requests. Reload the page in a moment.",
         ) from None
