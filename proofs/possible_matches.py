@@ -11,8 +11,8 @@ from typing import Final
 from bms.records import ConsultantItem, ContactItem, EmployeeItem
 from bms.records.declaration import Record
 from bms_flows.onboarding.planning.matching import NOTHING, Match, by_rules, namesakes
-from bms_flows.onboarding.resources.consultant import consultant, consultant_identity
-from bms_flows.onboarding.resources.contact import contact, contact_identity
+from bms_flows.onboarding.resources.consultant import CONSULTANT, consultant_identity
+from bms_flows.onboarding.resources.contact import CONTACT, contact_identity
 from bms_flows.onboarding.resources.employee import EMPLOYEE_IDENTITY
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
@@ -21,8 +21,8 @@ from proofs.persons import ERRORS, LOST, Person, Typing, hardly_known, person, t
 
 RESOURCES: Final[Mapping[str, tuple[Identity, type[Record]]]] = {
     "employee": (EMPLOYEE_IDENTITY, EmployeeItem),
-    "contact": (contact_identity(contact()), ContactItem),
-    "consultant": (consultant_identity(consultant()), ConsultantItem),
+    "contact": (contact_identity(CONTACT), ContactItem),
+    "consultant": (consultant_identity(CONSULTANT), ConsultantItem),
 }
 
 NAME_ONLY: Final[Mapping[str, Typing]] = {"nothing in common but the name": typed_by_mobile}

@@ -11,10 +11,8 @@ from bms_flows.onboarding.planning.matching import PlanningView
 from bms_flows.onboarding.planning.plan import Action
 from bms_flows.onboarding.planning.planner import make
 from bms_flows.onboarding.reading.reader import read
-from bms_flows.onboarding.resources.consultant import consultant, consultant_identity
-from bms_flows.onboarding.resources.contact import contact, contact_identity
-
-CONTACT, CONSULTANT = contact(), consultant()
+from bms_flows.onboarding.resources.consultant import CONSULTANT, consultant_identity
+from bms_flows.onboarding.resources.contact import CONTACT, contact_identity
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_differences_to_a_record_typed_in_by_hand_are_shown(
     sandbox.insert(f"{resource}s", **TYPED[resource] | {column: "Comptable"})
     first_row, _ = onboard_patiently(this)
     assert (first_row.state, codes([first_row])) == ("needs_review", ["other_data"])
-    assert [(d.field, d.ours, d.theirs) for d in first_row.differences] == [
+    assert [(d.name, d.ours, d.theirs) for d in first_row.differences] == [
         (column, "Autre", "Comptable")
     ]
 

@@ -121,7 +121,7 @@ def test_a_changed_address_is_a_difference_not_a_new_contact(sandbox: Sandbox, d
     known = inserted(sandbox, email="old@depot.example", phone_mobile_number="+33600000003")
     [outcome] = onboard_patiently(drop(people("contact", ALICE), "contact"))
     assert (outcome.state, outcome.guid) == ("needs_review", known)
-    assert [d.field for d in outcome.differences] == ["email", "imported_company_name"]
+    assert [d.name for d in outcome.differences] == ["email", "imported_company_name"]
     sandbox.edit("contacts", int(known), email="third@depot.example", phone_mobile_number=None)
     [outcome] = onboard_patiently(drop(people("contact", ALICE.replace("SA", "SAS")), "contact"))
     assert (outcome.state, outcome.guid) == ("needs_review", known)

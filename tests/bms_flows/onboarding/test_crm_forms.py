@@ -132,7 +132,7 @@ def test_a_text_that_the_service_cuts_or_strips_is_no_change_of_a_user(
     assert (again.state, again.evidence) == ("already_there", "by_us")
     sandbox.edit(f"{resource}s", int(first.guid or 0), city="Lyon", email="other@x.example")
     [edited] = onboard_patiently(drop(rows[0] + b"\n\n", resource))
-    assert "email" in {each.field for each in edited.differences}
+    assert "email" in {each.name for each in edited.differences}
     [changed] = onboard_patiently(drop(rows[1], resource))
-    assert {"notes", "email"} <= {each.field for each in changed.differences}
+    assert {"notes", "email"} <= {each.name for each in changed.differences}
     assert made(sandbox, f"{resource}s") == 1

@@ -146,7 +146,7 @@ def test_an_employee_stored_under_another_name_is_reported_for_review(
     [outcome] = onboard(drop(csv("900001;Lefèvre;Aurélie;2026-05-01;")))
     assert outcome.state == ("needs_review" if named else "created")
     assert codes([outcome]) == ["created_with_other_name"] * bool(named)
-    assert {each.field for each in outcome.differences} == named
+    assert {each.name for each in outcome.differences} == named
     assert outcome.guid
     assert len(made(sandbox)) == 1
 

@@ -10,12 +10,10 @@ from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Row
 from bms_flows.onboarding.resources.body import build, compare
-from bms_flows.onboarding.resources.consultant import consultant
-from bms_flows.onboarding.resources.contact import contact
+from bms_flows.onboarding.resources.consultant import CONSULTANT
+from bms_flows.onboarding.resources.contact import CONTACT
 from bms_flows.onboarding.resources.description import normalize_header
 from bms_flows.onboarding.resources.remotes import REMOTES
-
-CONTACT, CONSULTANT = contact(), consultant()
 
 # The interface's tables, written out once more: "Contact creation body", "Consultant creation body".
 BODIES = {

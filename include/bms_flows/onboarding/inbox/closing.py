@@ -1,6 +1,7 @@
 """End of a drop: digest of its content, report, final state, and the message to HR users."""
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from sqlalchemy import Connection, Engine, func, select, update
 
@@ -77,28 +78,14 @@ def withdraw_open(connection: Connection, numbers: Collection[int]) -> None:
     connection.execute(update(dropped_file).where(mine).values(values | {"finished_at": NOW}))
 
 
-def finish(
-    connection: Connection,
-    held: Drop,
-    ending: Ending,
-    *,
-    report: str | None = None,
-    counts: Mapping[str, int] | None = None,
-    same_as: int | None = None,
-    reason: str | None = None,
-) -> None:
-    """Record the end of a drop in the caller's transaction; raise `LeaseLost` if another run holds it."""
-    renew(
-        connection,
-        held,
-        state=ending,
-        ended_before=None,
-        report=report,
-        counts=counts,
-        same_as=same_as,
-        reason=reason,
-        finished_at=NOW,
-    )
+def finish(connection: Connection, held: Drop, ending: Ending, **result: Any) -> None:
+    """Record the end of a drop in the caller's transaction; raise `LeaseLost` if another run holds it.
+
+    `result` has those of `report`, `counts`, `same_as` and `reason` that the drop has; it loses the others.
+    """
+    lost = dict.fromkeys(("report", "counts", "same_as", "reason"))
+    ended = {"state": ending, "ended_before": None, "finished_at": NOW}
+    renew(connection, held, **{**lost, **result, **ended})
 
 
 def all_present(counts: Mapping[str, int]) -> bool:

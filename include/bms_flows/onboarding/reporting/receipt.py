@@ -27,7 +27,6 @@ from bms_flows.onboarding.reporting.duplicates import (
 )
 from bms_flows.onboarding.reporting.report import (
     Candidate,
-    FieldDifference,
     OutcomeState,
     RowOutcome,
     counts,
@@ -43,6 +42,9 @@ from bms_flows.runtime.concurrently import gather_bounded
 
 FORMAT = 1
 """Version of the receipt format."""
+
+OF_PLAN = ("id", "state", "bound", "counts", "breaches", "decided_by", "decided_at")
+"""What the receipt has of the plan."""
 
 CONTRADICTED: Final[Mapping[str, Collection[OutcomeState]]] = {
     "created_not_found": {"created"},
@@ -230,15 +232,7 @@ def receipt(
         "resource": plan.resource,
         "made_at": datetime.now(UTC),
         "file_sha256": sheet.sha256,
-        "plan": {
-            "id": plan.id,
-            "state": plan.state,
-            "bound": plan.bound,
-            "counts": plan.counts,
-            "breaches": plan.breaches,
-            "decided_by": plan.decided_by,
-            "decided_at": plan.decided_at,
-        },
+        "plan": {name: getattr(plan, name) for name in OF_PLAN},
         "rows_in": len(sheet.rows),
         "left_out": [{"code": note.code, "line": note.line} for note in sheet.notes],
         "counts": ended,
@@ -282,7 +276,7 @@ async def _differences(
     outcome: RowOutcome,
     entry: Entry | None,
     values: Mapping[str, Any],
-) -> tuple[FieldDifference, ...]:
+) -> Sequence[body.Difference]:
     """Return the differences of a manual change; reads the record again, since values are not stored."""
     if all(fault.code not in (OTHER_DATA, OTHER_NAME) for fault in outcome.faults):
         return ()
@@ -292,11 +286,4 @@ async def _differences(
     sent = body.build(remote.resource, values)
     if entry is not None and entry.existed:
         sent = (await bodies_with_managers(ledger, [entry])).get(entry.id, sent)
-    return tuple(
-        FieldDifference(
-            field=each.name,
-            ours=str(each.ours),
-            theirs="" if each.theirs is None else str(each.theirs),
-        )
-        for each in body.compare(remote.resource, sent, record).different
-    )
+    return body.compare(remote.resource, sent, record).different

@@ -11,6 +11,7 @@ from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.planning.matching import finders_of
 from bms_flows.onboarding.reading.sheet import FileFormat, LastLine, Sheet
 from bms_flows.onboarding.reporting.rejects import reject_files
+from bms_flows.onboarding.resources.body import Difference
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.runtime.excel_csv import csv_file
@@ -24,15 +25,6 @@ RECEIPT = "receipt.json"
 LAST_LINE = "last_line.csv"
 OutcomeState = Literal["created", "adopted", "already_there", "rejected", "needs_review", "waiting"]
 """Every row has exactly one of these states."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FieldDifference:
-    """A field in which the drop and the service differ, with both values as text."""
-
-    field: str
-    ours: str = dataclasses.field(repr=False)
-    theirs: str = dataclasses.field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +61,7 @@ class RowOutcome:
     unverifiable: Sequence[str] = ()
     faults: Sequence[Fault] = ()
     candidates: Sequence[Candidate] = ()
-    differences: Sequence[FieldDifference] = ()
+    differences: Sequence[Difference] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the row of the receipt, without cell values."""
@@ -83,7 +75,7 @@ class RowOutcome:
             "verified": list(self.verified),
             "unverifiable": list(self.unverifiable),
             "faults": [{"code": fault.code, "field": fault.field} for fault in self.faults],
-            "differences": [difference.field for difference in self.differences],
+            "differences": [each.name for each in self.differences],
         }
 
 
@@ -186,7 +178,8 @@ def review_file(outcomes: Sequence[RowOutcome], form: FileFormat, language: Lang
                 " | ".join(fault.reason("EN") for fault in each.faults),
                 " | ".join(fault.hint(language) for fault in each.faults),
                 " | ".join(
-                    f"{form.header(d.field)}: {d.ours} ≠ {d.theirs}" for d in each.differences
+                    f"{form.header(d.name)}: {d.ours} ≠ {'' if d.theirs is None else d.theirs}"
+                    for d in each.differences
                 ),
                 " | ".join(f"{c.guid} {c.id or ''} {c.evidence}".strip() for c in each.candidates),
             )

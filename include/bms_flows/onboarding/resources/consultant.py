@@ -22,23 +22,6 @@ LANGUAGES = 6
 """Numbers of array columns; the interface has no limit."""
 
 
-def consultant(region: str = "FR") -> Resource:
-    """Return the description of consultants; phone numbers without a prefix belong to `region`."""
-    return Resource(
-        name="consultant",
-        inbox="consultants",
-        title="Nouveaux consultants",
-        required=("last_name", "first_name"),
-        key=("email", "phone_mobile_number", "birth_year"),
-        label_fields=("email", "phone_mobile_number", "last_name"),
-        arrays={"skills": "id", "languages": "code"},
-        region=region,
-        in_order=(("birth_year", "work_start_year"),),
-        always_compared=True,
-        fields=FIELDS,
-    )
-
-
 def consultant_identity(resource: Resource) -> Identity:
     """Return the match rules of consultants."""
     birth, year, code = (*NAMES, "birth_year"), plain("birth_year"), "same_name_and_birth_year"
@@ -59,30 +42,43 @@ LANGUAGE: Final[Sequence[tuple[str, ColumnKind, str, str]]] = (
     ("level", "integer", "niveau", "4"),
 )
 
-FIELDS = (
-    sent("last_name", example="Girard"),
-    sent("first_name", example="Élodie"),
-    sent("type", "Type | Type de consultant | Kind"),
-    sent("affinity", "Affinité", "3"),
-    sent("rate", "Tarif | Taux journalier | TJM | Daily rate", "550,50"),
-    sent(
-        "availability_date", "Date de disponibilité | Disponible le | Available from", "31/08/2026"
+CONSULTANT = Resource(
+    name="consultant",
+    inbox="consultants",
+    title="Nouveaux consultants",
+    required=("last_name", "first_name"),
+    key=("email", "phone_mobile_number", "birth_year"),
+    label_fields=("email", "phone_mobile_number", "last_name"),
+    arrays={"skills": "id", "languages": "code"},
+    in_order=(("birth_year", "work_start_year"),),
+    always_compared=True,
+    fields=(
+        sent("last_name", example="Girard"),
+        sent("first_name", example="Élodie"),
+        sent("type", "Type | Type de consultant | Kind"),
+        sent("affinity", "Affinité", "3"),
+        sent("rate", "Tarif | Taux journalier | TJM | Daily rate", "550,50"),
+        sent(
+            "availability_date",
+            "Date de disponibilité | Disponible le | Available from",
+            "31/08/2026",
+        ),
+        sent("birth_year", "Année de naissance | Year of birth", "1988"),
+        sent("work_start_year", "Année de début d'activité | Début de carrière"),
+        sent("professional_profile", "Profil professionnel | Profil | Profile"),
+        *sent.array("skills", "Compétence", SKILL, SKILLS),
+        *sent.array("languages", "Langue", LANGUAGE, LANGUAGES),
+        sent("address"),
+        sent("postal_code"),
+        sent("city"),
+        sent("country"),
+        sent("phone_number"),
+        sent("phone_mobile_number"),
+        sent("email", example="elodie.girard@indep.example"),
+        sent("no_emails", "Pas d'e-mails | Sans e-mails"),
+        sent("no_sms", "Pas de SMS | Sans SMS"),
+        sent("id_client"),
+        sent("notes"),
+        *(sent(f"custom{n}", f"Champ libre {n} | Libre {n}") for n in range(1, 6)),
     ),
-    sent("birth_year", "Année de naissance | Year of birth", "1988"),
-    sent("work_start_year", "Année de début d'activité | Début de carrière"),
-    sent("professional_profile", "Profil professionnel | Profil | Profile"),
-    *sent.array("skills", "Compétence", SKILL, SKILLS),
-    *sent.array("languages", "Langue", LANGUAGE, LANGUAGES),
-    sent("address"),
-    sent("postal_code"),
-    sent("city"),
-    sent("country"),
-    sent("phone_number"),
-    sent("phone_mobile_number"),
-    sent("email", example="elodie.girard@indep.example"),
-    sent("no_emails", "Pas d'e-mails | Sans e-mails"),
-    sent("no_sms", "Pas de SMS | Sans SMS"),
-    sent("id_client"),
-    sent("notes"),
-    *(sent(f"custom{n}", f"Champ libre {n} | Libre {n}") for n in range(1, 6)),
 )

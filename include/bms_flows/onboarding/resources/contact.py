@@ -25,21 +25,6 @@ from bms_flows.onboarding.resources.normal_forms import (
 )
 
 
-def contact(region: str = "FR") -> Resource:
-    """Return the description of contacts; phone numbers without a prefix belong to `region`."""
-    return Resource(
-        name="contact",
-        inbox="contacts",
-        title="Nouveaux contacts",
-        required=("last_name", "first_name"),
-        key=("email", "phone_mobile_number", "imported_company_name", "id_client"),
-        label_fields=("email", "phone_mobile_number", "last_name"),
-        region=region,
-        always_compared=True,
-        fields=FIELDS,
-    )
-
-
 def contact_identity(resource: Resource) -> Identity:
     """Return the match rules of contacts."""
     client, company = (*NAMES, "id_client"), (*NAMES, "imported_company_name")
@@ -105,27 +90,38 @@ def loose_mailboxes(values: Mapping[str, Any]) -> Collection[str]:
 
 sent = Columns(Contact)
 
-FIELDS = (
-    sent("last_name"),
-    sent("first_name"),
-    sent("business_title", "Fonction | Poste | Job title", "Directrice achats"),
-    sent("email", example="aurelie.lefevre@client.example"),
-    sent("phone_mobile_number"),
-    sent("phone_number"),
-    sent("phone_other_number", "Autre téléphone | Other phone", kind="text"),
-    sent("fax_number", "Fax | Télécopie"),
-    sent("address"),
-    sent("postal_code"),
-    sent("city"),
-    sent("country"),
-    sent("exclude_from_emailing", "Exclu des e-mailings | Sans e-mailing | No mailings"),
-    sent("send_greetings_card", "Carte de vœux | Greetings card", "oui"),
-    sent("greetings_card_details", "Détails de la carte de vœux"),
-    sent("is_lead", "Prospect | Est un prospect | Lead", "non"),
-    sent("origin", "Origine | Source", "SALON"),
-    sent("signal", "Signal | Code signal"),
-    sent("contact_domains", "Domaines | Domains", "3|7"),
-    sent("notes"),
-    sent("imported_company_name", "Société | Entreprise | Raison sociale | Company", "Client SA"),
-    sent("id_client"),
+CONTACT = Resource(
+    name="contact",
+    inbox="contacts",
+    title="Nouveaux contacts",
+    required=("last_name", "first_name"),
+    key=("email", "phone_mobile_number", "imported_company_name", "id_client"),
+    label_fields=("email", "phone_mobile_number", "last_name"),
+    always_compared=True,
+    fields=(
+        sent("last_name"),
+        sent("first_name"),
+        sent("business_title", "Fonction | Poste | Job title", "Directrice achats"),
+        sent("email", example="aurelie.lefevre@client.example"),
+        sent("phone_mobile_number"),
+        sent("phone_number"),
+        sent("phone_other_number", "Autre téléphone | Other phone", kind="text"),
+        sent("fax_number", "Fax | Télécopie"),
+        sent("address"),
+        sent("postal_code"),
+        sent("city"),
+        sent("country"),
+        sent("exclude_from_emailing", "Exclu des e-mailings | Sans e-mailing | No mailings"),
+        sent("send_greetings_card", "Carte de vœux | Greetings card", "oui"),
+        sent("greetings_card_details", "Détails de la carte de vœux"),
+        sent("is_lead", "Prospect | Est un prospect | Lead", "non"),
+        sent("origin", "Origine | Source", "SALON"),
+        sent("signal", "Signal | Code signal"),
+        sent("contact_domains", "Domaines | Domains", "3|7"),
+        sent("notes"),
+        sent(
+            "imported_company_name", "Société | Entreprise | Raison sociale | Company", "Client SA"
+        ),
+        sent("id_client"),
+    ),
 )

@@ -9,8 +9,8 @@ import msgspec
 
 from bms.errors import NotFound
 from bms.responses import Page
-from bms_flows.onboarding.resources.consultant import consultant, consultant_identity
-from bms_flows.onboarding.resources.contact import contact, contact_identity
+from bms_flows.onboarding.resources.consultant import CONSULTANT, consultant_identity
+from bms_flows.onboarding.resources.contact import CONTACT, contact_identity
 from bms_flows.onboarding.resources.employee import EMPLOYEE, EMPLOYEE_IDENTITY
 from bms_flows.onboarding.resources.evidence import RecordIds, ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
@@ -75,7 +75,7 @@ class Employees(ServiceRemote):
 class Contacts(ServiceRemote):
     """Contacts of the CRM."""
 
-    resource = contact()
+    resource = CONTACT
     identity = contact_identity(resource)
     _identity_of = staticmethod(contact_identity)
     create_endpoint = "create_contact"
@@ -91,7 +91,7 @@ class Contacts(ServiceRemote):
 class Consultants(ServiceRemote):
     """Consultants of the CRM, which the service cannot delete."""
 
-    resource = consultant()
+    resource = CONSULTANT
     identity = consultant_identity(resource)
     _identity_of = staticmethod(consultant_identity)
     create_endpoint = "create_consultant"

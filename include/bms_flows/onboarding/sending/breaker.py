@@ -9,7 +9,6 @@ service accepted before.
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 FIRST_WAIT_S: Final = 1.0
@@ -50,11 +49,8 @@ class CreatesPaused(Exception):
         )
 
 
-@dataclass(frozen=True, eq=False)
 class Permit:
-    """Permission to send one create; `openings` counts how often the circuit had opened."""
-
-    openings: int
+    """Permission to send one create."""
 
 
 class CircuitBreaker:
@@ -93,11 +89,11 @@ class CircuitBreaker:
                 if (wait := self._rate.reserve(now)) > 0:
                     await self._sleep(wait)
                 if openings == self._openings:
-                    return Permit(openings)
+                    return Permit()
             elif self._probe is not None:
                 await self._probed.wait()
             elif (wait := self._open_until - now) <= TICK_S:
-                self._probe = Permit(self._openings)
+                self._probe = Permit()
                 return self._probe
             elif now + wait - self._since > self._longest_wait:
                 raise CreatesPaused(wait if wait > LONGEST_WAIT_S else None)

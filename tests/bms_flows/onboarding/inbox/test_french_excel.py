@@ -13,7 +13,7 @@ from bms_flows.onboarding.inbox import templates
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.rejects import reject_files
-from bms_flows.onboarding.resources.contact import contact
+from bms_flows.onboarding.resources.contact import CONTACT
 from bms_flows.onboarding.resources.description import Resource, Value
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from tests.support.french_excel import (
@@ -212,7 +212,7 @@ def test_what_is_typed_into_the_workbook_template_is_read() -> None:
 
 
 @pytest.mark.parametrize("name", SAVES)
-@pytest.mark.parametrize("resource", [EMPLOYEE, contact()])
+@pytest.mark.parametrize("resource", [EMPLOYEE, CONTACT])
 def test_the_example_that_excel_changed_is_still_the_example(name: str, resource: Resource) -> None:
     """Without the columns whose example Excel takes for a date, which a user may remove."""
     rows = list(

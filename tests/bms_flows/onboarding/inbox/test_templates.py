@@ -19,8 +19,8 @@ from bms_flows.onboarding.inbox.unclaimed import NAME
 from bms_flows.onboarding.inboxes import Inbox
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reporting.rejects import reject_files
-from bms_flows.onboarding.resources.consultant import consultant
-from bms_flows.onboarding.resources.contact import contact
+from bms_flows.onboarding.resources.consultant import CONSULTANT
+from bms_flows.onboarding.resources.contact import CONTACT
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.settings import DeclaredFormat, OnboardingSettings
@@ -30,7 +30,7 @@ from bms_flows.texts import ADVICE
 PAGE = "https://airflow.example.com/bms/flows/employee_onboarding"
 
 
-@pytest.mark.parametrize("resource", [EMPLOYEE, contact(), consultant()])
+@pytest.mark.parametrize("resource", [EMPLOYEE, CONTACT, CONSULTANT])
 @pytest.mark.parametrize(
     "declared", [DeclaredFormat(), DeclaredFormat("mdy", "."), DeclaredFormat("ymd", ",")]
 )
@@ -49,7 +49,7 @@ def test_a_template_has_every_column_and_an_example_as_the_inbox_declares(
         assert example.values.get("payroll_number", "004217") == "004217"
 
 
-@pytest.mark.parametrize("resource", [EMPLOYEE, contact(), consultant()])
+@pytest.mark.parametrize("resource", [EMPLOYEE, CONTACT, CONSULTANT])
 def test_a_star_marks_the_required_columns_and_the_filled_in_template_is_read(
     resource: Resource, tmp_path: Path
 ) -> None:
@@ -111,7 +111,7 @@ def test_the_instructions_state_what_the_inbox_declares(
     assert [each for each in untold if each in text] == []
 
 
-@pytest.mark.parametrize("resource", [EMPLOYEE, contact(), consultant()])
+@pytest.mark.parametrize("resource", [EMPLOYEE, CONTACT, CONSULTANT])
 def test_the_instructions_name_every_column_page_and_reports_in_french_then_in_english(
     resource: Resource,
 ) -> None:

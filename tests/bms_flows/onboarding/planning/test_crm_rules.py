@@ -6,13 +6,13 @@ import pytest
 
 from bms_flows.onboarding.planning import rules
 from bms_flows.onboarding.reading.sheet import Row
-from bms_flows.onboarding.resources.consultant import consultant
-from bms_flows.onboarding.resources.contact import contact
+from bms_flows.onboarding.resources.consultant import CONSULTANT
+from bms_flows.onboarding.resources.contact import CONTACT
 from bms_flows.onboarding.resources.normal_forms import loose_name
 
 
 def codes(field: str, value: object, **others: object) -> list[str]:
-    resource = consultant() if field in consultant().by_name else contact()
+    resource = CONSULTANT if field in CONSULTANT.by_name else CONTACT
     row = Row(2, {field: value, **others}, ())  # type: ignore[dict-item]  # values of cells
     found = rules.validate(row, rules.read(resource))
     return [fault.code for fault in found if fault.field == field]

@@ -10,8 +10,8 @@ import pytest
 from bms_flows.onboarding.reading import header as headers
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import Sheet
-from bms_flows.onboarding.resources.consultant import consultant
-from bms_flows.onboarding.resources.contact import contact
+from bms_flows.onboarding.resources.consultant import CONSULTANT
+from bms_flows.onboarding.resources.contact import CONTACT
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.settings import DeclaredFormat
@@ -165,7 +165,7 @@ def test_a_person_called_total_is_a_row(row: str) -> None:
 
 def test_a_contact_of_a_company_called_total_is_a_row() -> None:
     content = b"Nom;E-mail;Soci\xc3\xa9t\xc3\xa9\nDurand;a@total.example;Total\n"
-    found = read(content, "a.csv", contact())
+    found = read(content, "a.csv", CONTACT)
     assert ([row.line for row in found.rows], [*found.notes]) == ([2], [])
 
 
@@ -255,14 +255,14 @@ def test_the_number_of_the_entity_is_no_name_and_a_manager_has_an_own_address() 
     }
 
 
-@pytest.mark.parametrize("resource", [contact(), consultant()], ids=lambda each: each.name)
+@pytest.mark.parametrize("resource", [CONTACT, CONSULTANT], ids=lambda each: each.name)
 def test_a_column_of_addresses_is_no_setting_for_mailings(resource: Resource) -> None:
     assert [each.name for each in headers.nearest("Adresse mail", resource)] == ["email"]
 
 
 def test_words_that_are_not_alike_make_no_mistyped_header() -> None:
-    assert headers.nearest("Business City", contact()) == []
-    assert headers.nearest("Business tilte", contact())[0].name == "business_title"
+    assert headers.nearest("Business City", CONTACT) == []
+    assert headers.nearest("Business tilte", CONTACT)[0].name == "business_title"
 
 
 def test_the_name_of_a_manager_beside_the_number_is_left_out() -> None:

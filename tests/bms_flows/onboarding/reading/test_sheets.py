@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bms_flows.onboarding.reading.reader import read
-from bms_flows.onboarding.resources.consultant import consultant
+from bms_flows.onboarding.resources.consultant import CONSULTANT
 from tests.support.workbooks import of_rows, saved
 
 LISTS = ["Type", "Langue 1", "Pays"], ["IND", "FR", "BE"]
@@ -26,7 +26,7 @@ def test_values_of_dropdown_cells_may_have_a_sheet_of_their_own(
     others = made.create_sheet("Autre")
     for row in second:
         others.append(row)
-    found = read(saved(made), "a.xlsx", consultant())
+    found = read(saved(made), "a.xlsx", CONSULTANT)
     if fault is None:
         assert (found.faults, [each.code for each in found.notes]) == ((), ["sheets_left_out"])
         assert "n° 3" in found.notes[0].reason("FR")

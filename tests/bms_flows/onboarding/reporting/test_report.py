@@ -12,7 +12,8 @@ from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.reading.reader import read
 from bms_flows.onboarding.reading.sheet import FileFormat, Sheet
 from bms_flows.onboarding.reporting import report
-from bms_flows.onboarding.reporting.report import Candidate, FieldDifference, RowOutcome
+from bms_flows.onboarding.reporting.report import Candidate, RowOutcome
+from bms_flows.onboarding.resources.body import Difference
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.runtime.settings import Language
 from tests.support.excel import formulas
@@ -29,7 +30,7 @@ def outcomes(sheet: Sheet) -> list[RowOutcome]:
             state="needs_review",
             key="003",
             candidates=[Candidate(guid="g-2", id=8, evidence="name, start date")],
-            differences=[FieldDifference(field="last_name", ours="Côté", theirs="Coté")],
+            differences=[Difference("last_name", "Côté", "Coté")],
         ),
     ]
 

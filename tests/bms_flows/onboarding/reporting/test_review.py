@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from bms_flows.onboarding.reporting.review import InvalidDecision, LineSelection, mismatch
-from bms_flows.onboarding.resources.contact import contact, contact_identity
+from bms_flows.onboarding.resources.contact import CONTACT as OWN
+from bms_flows.onboarding.resources.contact import contact_identity
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.employee import EMPLOYEE, EMPLOYEE_IDENTITY
 from bms_flows.onboarding.resources.match_rules import Identity
@@ -55,7 +56,6 @@ def test_a_reviewer_can_choose_a_record_with_the_same_key_or_name(changed: dict[
     assert mismatch(EMPLOYEE, EMPLOYEE_IDENTITY, PERSON, PERSON | changed) == ()
 
 
-OWN = contact()
 OF_EMPLOYEES, OF_CONTACTS = (EMPLOYEE, EMPLOYEE_IDENTITY), (OWN, contact_identity(OWN))
 OTHER = {**PERSON, "payroll_number": "0043", "first_name": "Paul", "job_title": "Chef"}
 PAUL = {"last_name": "Martin", "email": "paul@x.example", "phone_mobile_number": "0699999999"}
