@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from bms_flows.onboarding.ledger.entry import EXISTING, State
 from bms_flows.onboarding.sending.apply import Applier
@@ -43,7 +43,8 @@ PATIENCE = 20
 
 def applier(process: Process, settings: OnboardingSettings) -> Applier:
     """Return the engine in virtual time, for one worker."""
-    return Applier(process, process, settings, sleep=process.sleep, clock=process.clock)
+    both: Any = process  # the ledger and the service, as this process sees them
+    return Applier(both, both, settings, sleep=process.sleep, clock=process.clock)
 
 
 def retry_delay(paused: CreatesPaused, tried: int) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition, State
-from bms_flows.onboarding.ledger.store import NextTransition, RemoteIdConflict
+from bms_flows.onboarding.ledger.store import NextTransition, PostgresLedger, RemoteIdConflict
 from bms_flows.onboarding.resources.employee import EMPLOYEE
 from bms_flows.onboarding.resources.match_rules import rules_version
 from bms_flows.onboarding.resources.remotes import Employees
@@ -17,7 +17,7 @@ from proofs.simulation.clock import now
 IDENTITY = Employees.identity
 
 
-class MemoryLedger:
+class MemoryLedger(PostgresLedger):
     """The ledger's behaviour without a database: one change at a time, unique remote ids."""
 
     def __init__(self) -> None:

@@ -46,7 +46,7 @@ from bms_flows.onboarding.reporting.review import (
 )
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.match_rules import Identity
-from bms_flows.onboarding.resources.remote import Remote
+from bms_flows.onboarding.resources.service_remote import ServiceRemote
 from bms_flows.onboarding.sending.apply import Applier
 from bms_flows.onboarding.sending.drop_lists import DropLists
 from bms_flows.onboarding.sending.verify import verify
@@ -97,7 +97,7 @@ class Creation:
     """The creation of a drop's records, with the warehouse, the service, rules and settings."""
 
     warehouse: Engine
-    remote: Remote
+    remote: ServiceRemote
     rules: Rules
     settings: OnboardingSettings
     drop_id: int

@@ -292,7 +292,7 @@ class StandsStill:
 
 async def test_a_delayed_planning_step_withdraws_no_approval(opened: Open) -> None:
     async with opened(approval="always") as (creation, sheet):
-        still = StandsStill(creation.remote)
+        still: Any = StandsStill(creation.remote)
         late = asyncio.create_task(replace(creation, remote=still).plan(sheet))
         await still.stands.wait()
         plan_id = (await creation.plan(sheet)).plan.id
@@ -308,7 +308,7 @@ async def test_a_plan_whose_approval_is_withdrawn_during_the_check_is_not_entere
     async with opened(approval="always") as (creation, sheet):
         plan_id = (await creation.plan(sheet)).plan.id
         say(creation, "approve", plan_id)
-        still = StandsStill(creation.remote)
+        still: Any = StandsStill(creation.remote)
         slow = replace(creation, remote=still)
         late = asyncio.create_task(slow.enter(plan_id, sheet))
         await still.stands.wait()

@@ -81,12 +81,12 @@ async def test_two_plans_made_before_either_entered_create_one_record(
         with warehouse.begin() as connection:  # as after the days of an approval: both read again
             connection.exec_driver_sql("delete from bms.creation_snapshot")
         both = asyncio.Barrier(2)
-        drops = [
-            replace(
-                each, creation=replace(each.creation, remote=Meeting(each.creation.remote, both))
-            )
-            for each in (one, other)
-        ]
+
+        def meeting(drop: Taking) -> Taking:
+            remote: Any = Meeting(drop.creation.remote, both)
+            return replace(drop, creation=replace(drop.creation, remote=remote))
+
+        drops = [meeting(one), meeting(other)]
         begun = await asyncio.gather(*map(Taking.enter, drops, plans))
         ended = await asyncio.gather(*map(Taking.apply, drops, begun))
     assert sorted(ended, key=len) == [[], [{"created": 1}]]

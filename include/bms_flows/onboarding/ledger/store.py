@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from datetime import datetime
 from functools import wraps
-from typing import Any, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 import msgspec
 from sqlalchemy import (
@@ -56,38 +56,7 @@ class RemoteIdConflict(Exception):
     """The remote record belongs to another row of the ledger."""
 
 
-class Ledger(Protocol):
-    """The ledger of one resource, as the sender uses it."""
-
-    async def now(self) -> datetime:
-        """Return the ledger's time."""
-
-    async def change(self, ids: Collection[int], step: NextTransition) -> dict[int, Entry]:
-        """Commit the transitions that `step` allows; return the rows after them, by number.
-
-        Raises `RemoteIdConflict` if another row has the remote id.
-        """
-
-    async def entries(self, ids: Collection[int]) -> list[Entry]:
-        """Return rows by their numbers."""
-
-    async def by_key(self, keys: Collection[str]) -> dict[str, Entry]:
-        """Return rows by their keys."""
-
-    async def bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
-        """Return the creation bodies of rows, by number; deleted bodies are omitted."""
-
-    async def owners(self, remote_ids: Collection[str]) -> dict[str, str]:
-        """Return the keys of the rows that have these remote ids, by remote id."""
-
-    async def confirmed(self, boot_id: str) -> dict[str, Entry]:
-        """Return the latest rows sent in a boot of a machine and confirmed by a response, by remote id."""
-
-    async def snapshots(self, ids: Collection[int]) -> dict[int, ServiceLists]:
-        """Return stored snapshots of the service, by number; deleted snapshots are omitted."""
-
-
-async def with_managers(ledger: Ledger, keys: Collection[str]) -> dict[str, Entry]:
+async def with_managers(ledger: "PostgresLedger", keys: Collection[str]) -> dict[str, Entry]:
     """Return rows by their keys, and the rows of all managers above them."""
     entries: dict[str, Entry] = {}
     wanted = {*keys}
@@ -125,7 +94,10 @@ class PostgresLedger:
 
     @in_thread
     def change(self, ids: Collection[int], step: NextTransition) -> dict[int, Entry]:
-        """Apply `step` to the locked rows and commit."""
+        """Commit the transitions that `step` allows; return the rows after them, by number.
+
+        Raises `RemoteIdConflict` if another row has the remote id.
+        """
         moves: dict[int, Transition] = {}
         try:
             with self.engine.begin() as connection:
@@ -160,7 +132,7 @@ class PostgresLedger:
 
     @in_thread
     def confirmed(self, boot_id: str) -> dict[str, Entry]:
-        """Return the latest rows sent in a boot of a machine and confirmed by a response."""
+        """Return the latest rows sent in a boot of a machine and confirmed by a response, by remote id."""
         latest = (
             select(*COLUMNS)
             .where(creation.c.resource == self._resource, creation.c.boot_id == boot_id)
@@ -174,7 +146,7 @@ class PostgresLedger:
 
     @in_thread
     def bodies(self, ids: Collection[int]) -> dict[int, dict[str, Any]]:
-        """Return what the rows send."""
+        """Return the creation bodies of rows, by number; deleted bodies are omitted."""
         wanted = select(creation_body.c.creation_id, creation_body.c.body).where(
             among(creation_body.c.creation_id, ids)
         )
@@ -183,7 +155,7 @@ class PostgresLedger:
 
     @in_thread
     def owners(self, remote_ids: Collection[str]) -> dict[str, str]:
-        """Return the keys of the rows that have these remote ids."""
+        """Return the keys of the rows that have these remote ids, by remote id."""
         wanted = select(creation.c.remote_id, creation.c.key).where(
             creation.c.resource == self._resource, among(creation.c.remote_id, remote_ids)
         )
@@ -192,7 +164,7 @@ class PostgresLedger:
 
     @in_thread
     def snapshots(self, ids: Collection[int]) -> dict[int, ServiceLists]:
-        """Return stored snapshots of the service."""
+        """Return stored snapshots of the service, by number; deleted snapshots are omitted."""
         return self._snapshots(_SNAPSHOTS.where(among(creation_snapshot.c.id, ids)))
 
     @in_thread

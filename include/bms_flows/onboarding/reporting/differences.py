@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, Table, select
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.reporting.report import RowOutcome
 from bms_flows.onboarding.resources import body
-from bms_flows.onboarding.resources.remote import Remote, read_permitted
+from bms_flows.onboarding.resources.service_remote import ServiceRemote
 from bms_flows.onboarding.sending.verify import MAX_CONCURRENT_READS
 from bms_flows.runtime.concurrently import gather_bounded
 from bms_flows.runtime.excel_csv import csv_file
@@ -91,7 +91,7 @@ def detect_changes(
 
 
 async def compare_rows(
-    remote: Remote, sheet: Sheet, outcomes: Sequence[RowOutcome]
+    remote: ServiceRemote, sheet: Sheet, outcomes: Sequence[RowOutcome]
 ) -> list[ComparedContact]:
     """Read the record of each row that has one, and compare them field by field."""
     if remote.resource.name != RESOURCE:
@@ -99,7 +99,7 @@ async def compare_rows(
     values = {row.line: row.values for row in sheet.rows}
 
     async def compare_row(outcome: RowOutcome) -> ComparedContact | None:
-        record = await read_permitted(remote, outcome.guid or "")
+        record = await remote.read_permitted(outcome.guid or "")
         if record is None:
             return None
         given = body.build(remote.resource, values[outcome.line])

@@ -14,7 +14,7 @@ from bms.errors import Forbidden
 from bms_flows.onboarding.faults import Fault, fault_from_json
 from bms_flows.onboarding.ledger.entering import verified_fields
 from bms_flows.onboarding.ledger.entry import Entry, State
-from bms_flows.onboarding.ledger.store import Ledger
+from bms_flows.onboarding.ledger.store import PostgresLedger
 from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.planning.matching import finders_of
 from bms_flows.onboarding.planning.plan import Action
@@ -34,7 +34,7 @@ from bms_flows.onboarding.reporting.report import (
 from bms_flows.onboarding.resources import body
 from bms_flows.onboarding.resources.evidence import contradicted
 from bms_flows.onboarding.resources.normal_forms import NAMES
-from bms_flows.onboarding.resources.remote import Remote, read_permitted
+from bms_flows.onboarding.resources.service_remote import ServiceRemote
 from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_flows.onboarding.sending.drop_lists import DropLists
 from bms_flows.onboarding.sending.verify import MAX_CONCURRENT_READS, bodies_with_managers
@@ -245,7 +245,7 @@ def receipt(
     return msgspec.json.format(msgspec.json.encode(content), indent=2)
 
 
-async def _deleted(remote: Remote, shown: ServiceLists, outcome: RowOutcome) -> bool:
+async def _deleted(remote: ServiceRemote, shown: ServiceLists, outcome: RowOutcome) -> bool:
     """Return whether a user of the service deleted the record of a row since the plan.
 
     A record that an earlier drop created may not be readable yet; the plan decides when it counts as missing.
@@ -260,19 +260,21 @@ async def _deleted(remote: Remote, shown: ServiceLists, outcome: RowOutcome) -> 
     return False
 
 
-async def _has_other_name(remote: Remote, outcome: RowOutcome, values: Mapping[str, Any]) -> bool:
+async def _has_other_name(
+    remote: ServiceRemote, outcome: RowOutcome, values: Mapping[str, Any]
+) -> bool:
     """Return whether the service stored a created row under another name or date, not only in another form."""
     differing = {each.removeprefix("differs:") for each in outcome.evidence.split()}
     sent = remote.identity.comparison_digests(values)
     if outcome.state not in ("created", "adopted") or differing.isdisjoint({*NAMES, *sent}):
         return False
-    record = await read_permitted(remote, outcome.guid or "")
+    record = await remote.read_permitted(outcome.guid or "")
     return record is not None and contradicted(sent, remote.known(record).comparison_fields)
 
 
 async def _differences(
-    ledger: Ledger,
-    remote: Remote,
+    ledger: PostgresLedger,
+    remote: ServiceRemote,
     outcome: RowOutcome,
     entry: Entry | None,
     values: Mapping[str, Any],
@@ -280,7 +282,7 @@ async def _differences(
     """Return the differences of a manual change; reads the record again, since values are not stored."""
     if all(fault.code not in (OTHER_DATA, OTHER_NAME) for fault in outcome.faults):
         return ()
-    record = await read_permitted(remote, outcome.guid or "")
+    record = await remote.read_permitted(outcome.guid or "")
     if record is None:
         return ()  # deleted since the plan
     sent = body.build(remote.resource, values)

@@ -14,13 +14,13 @@ from sqlalchemy import Engine, Row, func, select
 
 from bms_flows.onboarding.ledger import decisions
 from bms_flows.onboarding.ledger.entry import Entry, State, Transition
-from bms_flows.onboarding.ledger.store import Ledger, PostgresLedger, RemoteIdConflict, among
+from bms_flows.onboarding.ledger.store import PostgresLedger, RemoteIdConflict, among
 from bms_flows.onboarding.planning.approval import Plans
 from bms_flows.onboarding.resources.body import compare
 from bms_flows.onboarding.resources.description import Resource
 from bms_flows.onboarding.resources.evidence import RecordIds
 from bms_flows.onboarding.resources.match_rules import Identity
-from bms_flows.onboarding.resources.remote import Remote
+from bms_flows.onboarding.resources.service_remote import ServiceRemote
 from bms_warehouse.tables import creation, creation_event
 
 CREATE = "create"
@@ -138,7 +138,7 @@ def choose_rows(
 
 
 async def decide_review(
-    ledger: PostgresLedger, remote: Remote, rows: Sequence[int], decision: ReviewDecision
+    ledger: PostgresLedger, remote: ServiceRemote, rows: Sequence[int], decision: ReviewDecision
 ) -> list[int]:
     """Commit a reviewer's decision on ledger rows; return the rows to process afterwards.
 
@@ -166,7 +166,9 @@ async def decide_review(
     return [*own, *reports] if decision.choice == CREATE else reports
 
 
-async def bodies_to_send(ledger: Ledger, rows: Sequence[int]) -> Mapping[int, Mapping[str, Any]]:
+async def bodies_to_send(
+    ledger: PostgresLedger, rows: Sequence[int]
+) -> Mapping[int, Mapping[str, Any]]:
     """Return the bodies of ledger rows; raise `InvalidDecision` if one was deleted."""
     bodies = await ledger.bodies(rows)
     if len(bodies) < len(rows):
@@ -183,7 +185,9 @@ def _transition(entry: Entry, decision: ReviewDecision, record: RecordIds | None
     return step(entry, who=decision.who, run=decision.run)
 
 
-async def _chosen(ledger: Ledger, remote: Remote, rows: Sequence[int], remote_id: str) -> RecordIds:
+async def _chosen(
+    ledger: PostgresLedger, remote: ServiceRemote, rows: Sequence[int], remote_id: str
+) -> RecordIds:
     """Return the chosen record of a row; raise `InvalidDecision` if it can't be the row's record."""
     if len(rows) > 1:
         raise InvalidDecision(

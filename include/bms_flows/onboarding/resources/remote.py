@@ -1,18 +1,11 @@
-"""Interface between the onboarding engine and the service, per resource: read lists and records, create."""
+"""What stops or delays the comparison and creation of records in the service."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
 
 from bms.endpoints import Endpoint
-from bms.errors import AmbiguousWrite, Forbidden
-from bms_flows.onboarding.resources.description import Resource
-from bms_flows.onboarding.resources.evidence import RecordIds, ServiceRecord
-from bms_flows.onboarding.resources.match_rules import Identity
+from bms.errors import AmbiguousWrite
 from bms_flows.onboarding.resources.snapshot import ServiceLists
-
-if TYPE_CHECKING:
-    from bms.transport import BeforeSend
 
 OnId = Callable[[str], Awaitable[None]]
 """Saves the id that a creation returned, before its record is read."""
@@ -81,61 +74,3 @@ def require_scopes(snapshot: ServiceLists, scopes: Iterable[Any]) -> ServiceList
     if missing := [each for each in scopes if str(each) not in snapshot.lists]:
         raise ScopeUnlisted(missing)
     return snapshot
-
-
-class Remote(Protocol):
-    """Operations of the service on one resource."""
-
-    @property
-    def resource(self) -> Resource:
-        """The resource."""
-
-    @property
-    def identity(self) -> Identity:
-        """The match rules of the resource."""
-
-    @property
-    def create_endpoint(self) -> str:
-        """The name of the creating operation."""
-
-    async def read_all(self, scopes: Iterable[Any], at: datetime) -> ServiceLists:
-        """Read all records of the given scopes, in any state; unknown scopes are skipped.
-
-        The entities of the connection are always read, so that rows are compared across entities:
-        raises `ScopeUnlisted` if the service has no list of one. Raises `ListIncomparable` if a list
-        hides the fields by which rows are compared. `at` is the database's time before the first request.
-        """
-
-    def list_of(self, values: Mapping[str, Any]) -> str:
-        """Return the name of the list that shows a new record with these values."""
-
-    async def refresh(
-        self, snapshot: ServiceLists, scopes: Iterable[Any], at: datetime
-    ) -> ServiceLists:
-        """Return a snapshot with the records that are new in its lists.
-
-        The list of an entity that is neither of the connection nor of `scopes` may be refused: it stays as
-        it was.
-        """
-
-    async def create(
-        self, body: Mapping[str, Any], before_send: "BeforeSend", on_id: OnId
-    ) -> RecordIds:
-        """Create a record with one POST; raise the client's errors, and those of `before_send`.
-
-        Calls `on_id` if a read must confirm the returned id: the read may be slow or never end.
-        """
-
-    async def read(self, remote_id: str) -> Any | None:
-        """Return the detail of a record, None if there is none."""
-
-    def known(self, record: Any) -> ServiceRecord:
-        """Return a detail as the record of a list."""
-
-
-async def read_permitted(remote: Remote, remote_id: str) -> Any | None:
-    """Return the detail of a record, None also if the service refuses it: it may restrict some records."""
-    try:
-        return await remote.read(remote_id)
-    except Forbidden:
-        return None

@@ -98,10 +98,12 @@ class ServiceRemote:
         return next(iter(self._lists([self.identity.scope_of(values)])))
 
     async def read_all(self, scopes: Iterable[Any], at: datetime) -> ServiceLists:
-        """Read all records of `scopes` and of the connection's entities, in any state.
+        """Read all records of `scopes` and of the connection's entities, in any state; skip unknown scopes.
 
-        Raises `ListUnsettled` if a list changed so much that records may be missing, and
-        `ListIncomparable` if rows can't be compared with its records.
+        The connection's entities are always read, so that rows are compared across entities: raises
+        `ScopeUnlisted` if the service has no list of one. Raises `ListUnsettled` if a list changed so much
+        that records may be missing, and `ListIncomparable` if rows can't be compared with its records. `at`
+        is the database's time before the first request.
         """
         read: dict[str, ListRead] = {}
         # The service may not have an entity that a row names.
@@ -143,7 +145,8 @@ class ServiceRemote:
     ) -> ServiceLists:
         """Read the new records of each list; read the whole list if they can't be determined.
 
-        An entity that joined the connection since the snapshot is read, too. One that left may be refused.
+        An entity that joined the connection since the snapshot is read, too. One that is neither of the
+        connection nor of `scopes` may be refused: its list stays as it was.
         """
         read, needed = dict[str, ListRead](), self._lists(self._entities.union(scopes))
         known = {*snapshot.lists, *self._entities} if self.identity.scope else [None]
@@ -237,10 +240,11 @@ class ServiceRemote:
     async def create(
         self, body: Mapping[str, Any], before_send: "BeforeSend", on_id: OnId
     ) -> RecordIds:
-        """Create a record; read it back unless the response has everything.
+        """Create a record with one POST; read it back unless the response has everything.
 
         The interface does not show the form of the response, and part of a number is also a number.
-        Raises `IdUnconfirmed` if the record is not readable yet, or differs.
+        Calls `on_id` before the read, which may be slow or never end. Raises `IdUnconfirmed` if the
+        record is not readable yet, or differs, the client's errors, and those of `before_send`.
         """
         send = getattr(self._writer, self.create_endpoint)
         made = self._created(await send(body, before_send=before_send))
@@ -271,6 +275,13 @@ class ServiceRemote:
         except NotFound:
             return None
         return self._in_local_days(found.record)
+
+    async def read_permitted(self, remote_id: str) -> Any | None:
+        """Return the detail of a record, None also if the service refuses it: it may restrict some records."""
+        try:
+            return await self.read(remote_id)
+        except Forbidden:
+            return None
 
     def known(self, record: Any) -> ServiceRecord:
         """Return the detail of a record as the record of a list."""

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, BootTime, Entry, State
-from bms_flows.onboarding.ledger.store import Ledger, with_managers
-from bms_flows.onboarding.resources.remote import Remote
+from bms_flows.onboarding.ledger.store import PostgresLedger, with_managers
+from bms_flows.onboarding.resources.service_remote import ServiceRemote
 from bms_flows.onboarding.sending import absence
 from bms_flows.onboarding.sending.breaker import CircuitBreaker, CreatesPaused
 from bms_flows.onboarding.sending.group_commit import GroupCommit
@@ -49,8 +49,8 @@ MAX_IDLE_ROUNDS: Final = 3
 class Applier:
     """Processes rows of one resource; simulations replace `sleep` and `clock`."""
 
-    ledger: Ledger
-    remote: Remote
+    ledger: PostgresLedger
+    remote: ServiceRemote
     settings: OnboardingSettings
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     clock: Callable[[], BootTime] = BootTime.now

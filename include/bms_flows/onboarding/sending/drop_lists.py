@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -20,7 +19,7 @@ from bms_flows.onboarding.planning.views import ledger_view, with_restricted
 from bms_flows.onboarding.reading.sheet import Sheet
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity, rules_version
-from bms_flows.onboarding.resources.remote import Remote, read_permitted
+from bms_flows.onboarding.resources.service_remote import ServiceRemote
 from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_flows.onboarding.settings import OnboardingSettings
 
@@ -38,7 +37,7 @@ class DropLists:
     """The snapshots of one drop."""
 
     ledger: PostgresLedger
-    remote: Remote
+    remote: ServiceRemote
     settings: OnboardingSettings
     drop_id: int
     sheet: Sheet
@@ -119,7 +118,7 @@ class DropLists:
         view = view.without(await self._removed(view, undone))
         view = replace(view, shown=await self._with_unlisted(view))
         wanted = records_to_read(sheet, resource, identity, view)
-        records = await self._details(wanted, partial(read_permitted, self.remote))
+        records = await self._details(wanted, self.remote.read_permitted)
         return replace(view, records={i: each for i, each in records.items() if each is not None})
 
     async def _removed(self, view: PlanningView, undone: Collection[str]) -> Collection[str]:

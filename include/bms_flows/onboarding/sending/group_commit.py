@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final, Self
 
 from bms_flows.onboarding.ledger.entry import Entry
-from bms_flows.onboarding.ledger.store import Ledger, NextTransition, RemoteIdConflict
+from bms_flows.onboarding.ledger.store import NextTransition, PostgresLedger, RemoteIdConflict
 
 LINGER_S: Final = 0.005
 """Seconds that a request waits for others, unless `enough` are waiting."""
@@ -23,7 +23,7 @@ class GroupCommit:
     An async context manager: on exit no request or read is pending.
     """
 
-    def __init__(self, ledger: Ledger, enough: int) -> None:
+    def __init__(self, ledger: PostgresLedger, enough: int) -> None:
         self._ledger = ledger
         self._enough = enough
         self._waiting: dict[int, tuple[NextTransition, asyncio.Future[Entry | None]]] = {}

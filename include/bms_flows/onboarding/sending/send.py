@@ -20,7 +20,8 @@ from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.ledger.entry import BootTime, Entry
 from bms_flows.onboarding.ledger.store import NextTransition, RemoteIdConflict
 from bms_flows.onboarding.resources.evidence import RecordIds
-from bms_flows.onboarding.resources.remote import IdUnconfirmed, NotSent, Remote
+from bms_flows.onboarding.resources.remote import IdUnconfirmed, NotSent
+from bms_flows.onboarding.resources.service_remote import ServiceRemote
 from bms_flows.onboarding.sending.breaker import CircuitBreaker, CreatesPaused, Permit
 from bms_flows.onboarding.sending.group_commit import GroupCommit
 from bms_flows.onboarding.settings import OnboardingSettings
@@ -62,7 +63,7 @@ class RowSender:
     """Sends ledger rows for one owner, at most as many at a time as `slots`; simulations replace `clock`."""
 
     commits: GroupCommit
-    remote: Remote
+    remote: ServiceRemote
     settings: OnboardingSettings
     owner: str
     slots: asyncio.Semaphore

@@ -13,7 +13,7 @@ import msgspec
 
 from bms_flows.onboarding.ledger import decisions, transitions
 from bms_flows.onboarding.ledger.entry import LISTS_INCOMPLETE, BootTime, Entry, State
-from bms_flows.onboarding.ledger.store import Ledger, NextTransition, RemoteIdConflict
+from bms_flows.onboarding.ledger.store import NextTransition, PostgresLedger, RemoteIdConflict
 from bms_flows.onboarding.resources.evidence import (
     Ambiguous,
     Found,
@@ -24,7 +24,8 @@ from bms_flows.onboarding.resources.evidence import (
     contradicted,
 )
 from bms_flows.onboarding.resources.match_rules import rules_version
-from bms_flows.onboarding.resources.remote import Remote, require_scopes
+from bms_flows.onboarding.resources.remote import require_scopes
+from bms_flows.onboarding.resources.service_remote import ServiceRemote
 from bms_flows.onboarding.resources.snapshot import ServiceLists
 from bms_flows.onboarding.sending import absence
 from bms_flows.onboarding.sending.verdicts import RowBodies, verdicts
@@ -47,8 +48,8 @@ class CheckTooSlow(Exception):
 class ServiceCheck:
     """Checks rows for one lease holder; caches the latest snapshot between calls."""
 
-    ledger: Ledger
-    remote: Remote
+    ledger: PostgresLedger
+    remote: ServiceRemote
     settings: OnboardingSettings
     owner: str
     clock: Callable[[], BootTime]

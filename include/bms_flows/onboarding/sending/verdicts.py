@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from bms_flows.onboarding.ledger.entry import EXISTED, Entry
-from bms_flows.onboarding.ledger.store import Ledger
+from bms_flows.onboarding.ledger.store import PostgresLedger
 from bms_flows.onboarding.planning.matching import by_rules
 from bms_flows.onboarding.resources.evidence import (
     NAME,
@@ -34,7 +34,7 @@ ComparisonFields = Mapping[str, str | None]
 
 
 async def verdicts(
-    ledger: Ledger,
+    ledger: PostgresLedger,
     identity: Identity,
     rows: RowBodies,
     earlier: Mapping[int | None, ServiceLists | None],
@@ -85,7 +85,7 @@ async def verdicts(
 
 
 async def _namesakes(
-    ledger: Ledger,
+    ledger: PostgresLedger,
     rows: RowBodies,
     earlier: Mapping[int | None, ServiceLists | None],
     new: Mapping[int | None, ByDigest],

@@ -10,9 +10,9 @@ from sqlalchemy import bindparam as bind
 
 from bms_flows.onboarding.ledger.entering import verified_fields
 from bms_flows.onboarding.ledger.entry import EXISTING, Entry
-from bms_flows.onboarding.ledger.store import Ledger, PostgresLedger
+from bms_flows.onboarding.ledger.store import PostgresLedger
 from bms_flows.onboarding.resources.body import compare
-from bms_flows.onboarding.resources.remote import Remote, read_permitted
+from bms_flows.onboarding.resources.service_remote import ServiceRemote
 from bms_flows.runtime.concurrently import gather_bounded
 from bms_warehouse.tables import creation
 
@@ -23,7 +23,7 @@ MAX_CONCURRENT_READS: Final = 16
 
 
 async def verify(
-    ledger: PostgresLedger, remote: Remote, settle_s: float, rows: Collection[int]
+    ledger: PostgresLedger, remote: ServiceRemote, settle_s: float, rows: Collection[int]
 ) -> None:
     """Read each created or adopted row back once, and save the names of its fields.
 
@@ -35,7 +35,7 @@ async def verify(
         await _verify(ledger, remote, rows)
 
 
-async def _verify(ledger: PostgresLedger, remote: Remote, rows: Collection[int]) -> None:
+async def _verify(ledger: PostgresLedger, remote: ServiceRemote, rows: Collection[int]) -> None:
     left = await _unverified(ledger, rows)
     for first in range(0, len(left), BATCH):
         entries = left[first : first + BATCH]
@@ -47,11 +47,11 @@ async def _verify(ledger: PostgresLedger, remote: Remote, rows: Collection[int])
 
 
 async def _read(
-    remote: Remote, sent: tuple[Entry, Mapping[str, Any]]
+    remote: ServiceRemote, sent: tuple[Entry, Mapping[str, Any]]
 ) -> tuple[int, Mapping[str, Any] | None]:
     """Return a row's number and the names of its fields; None if the record is not readable."""
     entry, body = sent
-    record = await read_permitted(remote, entry.remote_id or "")
+    record = await remote.read_permitted(entry.remote_id or "")
     if record is None:
         return entry.id, None
     compared = compare(remote.resource, body, record)
@@ -63,7 +63,7 @@ async def _read(
 
 
 async def bodies_with_managers(
-    ledger: Ledger, entries: Collection[Entry]
+    ledger: PostgresLedger, entries: Collection[Entry]
 ) -> dict[int, dict[str, Any]]:
     """Return the bodies of rows with the numbers of their managers; deleted bodies are omitted."""
     bodies = await ledger.bodies([entry.id for entry in entries])
