@@ -57,14 +57,6 @@ _MIRROR_PROCESS: Final = (
 )
 
 
-CREATIONS: Final = {
-    "employee_onboarding": EMPLOYEE,
-    "contact_creation": CONTACT,
-    "consultant_creation": CONSULTANT,
-}
-"""Resources that a DAG creates from dropped files, by DAG id."""
-
-
 def _mirror(resource: ResourceDescription) -> Flow:
     private = f"{resource.name}_private"
     return Flow(
@@ -120,7 +112,11 @@ _ROWS = (
             creates=resource.name,
             steps=CREATION_STEPS,
         )
-        for dag_id, resource in CREATIONS.items()
+        for dag_id, resource in (
+            ("employee_onboarding", EMPLOYEE),
+            ("contact_creation", CONTACT),
+            ("consultant_creation", CONSULTANT),
+        )
     ),
     Flow(
         dag_id="inbox_dispatch",

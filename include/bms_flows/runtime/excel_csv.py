@@ -41,7 +41,7 @@ def unescape_start(cell: str) -> str:
 
 
 def csv_file(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
-    """Return a CSV file that French Excel opens on a double click: BOM, semicolons, decimal commas."""
+    """Return a CSV file that French Excel opens on a double click: BOM, semicolons, decimal commas; `oui`, `non`, and `3|7` for several values."""
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, delimiter=";", lineterminator="\r\n")
     writer.writerows([_cell(value) for value in row] for row in (header, *rows))
@@ -51,4 +51,8 @@ def csv_file(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
 def _cell(value: Any) -> str:
     if isinstance(value, Decimal):
         return f"{value:f}".replace(".", ",")
+    if isinstance(value, bool):
+        return "oui" if value else "non"
+    if isinstance(value, list | tuple):
+        value = "|".join(map(str, value))
     return "" if value is None else escape(str(value))

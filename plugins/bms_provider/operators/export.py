@@ -1,7 +1,7 @@
 """Files that operators write and read below the data root: rows as JSON lines, bodies as JSON."""
 
-import gzip
 import hashlib
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -24,59 +24,44 @@ class BadBody(ValueError):
     retriable = False
 
 
-class HashingStream:
-    """Writes to a stream, counts the bytes and computes their digest."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self.digest = hashlib.sha256()
-        self.bytes = 0
-
-    def write(self, content: bytes) -> None:
-        """Write bytes."""
-        self._stream.write(content)
-        self.digest.update(content)
-        self.bytes += len(content)
-
-    def flush(self) -> None:
-        """Flush the stream; gzip requires the method."""
-        self._stream.flush()
-
-
 class RowsFile:
     """A file of rows while it is written: a JSON object per line, amounts with their exact digits."""
 
     def __init__(self, path: UPath, stream: IO[bytes]) -> None:
-        self._path = path
-        self._hashed = HashingStream(stream)
-        # Without name and time in the gzip header, equal rows make equal bytes.
-        compressed = path.suffix == ".gz"
-        self._gzip = gzip.GzipFile("", "wb", 6, self._hashed, 0) if compressed else None
-        self._rows = 0
+        self._path, self._stream = path, stream
+        # A gzip header without name and time: equal rows make equal bytes.
+        self._gzip = zlib.compressobj(6, wbits=31) if path.suffix == ".gz" else None
+        self._digest = hashlib.sha256()
+        self._bytes = self._rows = 0
 
     def add(self, records: Sequence[Record], extra: Mapping[int, Mapping[str, Any]]) -> None:
         """Write records; `extra` has further fields of a record by its index."""
-        sink = self._gzip or self._hashed
         for start in range(0, len(records), CHUNK):
             chunk: list[Any] = list(records[start : start + CHUNK])
             for index in extra.keys() & range(start, start + len(chunk)):
                 fields = msgspec.structs.asdict(chunk[index - start])
                 chunk[index - start] = {**fields, **extra[index]}
-            sink.write(JSON.encode_lines(chunk))
+            lines = JSON.encode_lines(chunk)
+            self._write(self._gzip.compress(lines) if self._gzip else lines)
         self._rows += len(records)
 
     def finish(self) -> None:
         """Write the end of the compressed stream."""
         if self._gzip:
-            self._gzip.close()
+            self._write(self._gzip.flush())
+
+    def _write(self, content: bytes) -> None:
+        self._stream.write(content)
+        self._digest.update(content)
+        self._bytes += len(content)
 
     def summary(self) -> dict[str, Any]:
         """Return path, number of rows, SHA-256 of the stored bytes and their number, after `finish`."""
         return {
             "path": str(self._path),
             "rows": self._rows,
-            "sha256": self._hashed.digest.hexdigest(),
-            "bytes": self._hashed.bytes,
+            "sha256": self._digest.hexdigest(),
+            "bytes": self._bytes,
         }
 
 

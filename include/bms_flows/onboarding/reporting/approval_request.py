@@ -205,10 +205,6 @@ def _reason(fault: Fault, sheet: Sheet, language: Language) -> str:
 
 def _cell(row: Row, index: int, name: str | None) -> Any:
     value: Value | None = row.values.get(name) if name else None
-    if isinstance(value, bool):
-        return "oui" if value else "non"
-    if isinstance(value, tuple):
-        return "|".join(map(str, value))
     if value is not None:
         return value
     return row.cells[index] if index < len(row.cells) else None

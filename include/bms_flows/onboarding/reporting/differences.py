@@ -176,7 +176,7 @@ def _csv_row(
         row.id_contact,
         DIFFERENCE["resolved" if each.resolved else "current"][language],
         row.field,
-        *map(_csv_value, (each.base, each.ours, each.theirs)),
+        *(each.base, each.ours, each.theirs),
         DIFFERENCE[each.changed_by][language] if each.changed_by else "",
     )
 
@@ -205,14 +205,3 @@ def _difference(row: Row[*tuple[Any, ...]]) -> ContactDifference:
 def _json_value(value: Any) -> Any:
     """Return a value as JSON stores it."""
     return list(value) if isinstance(value, tuple) else value
-
-
-def _csv_value(value: Any) -> str:
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "oui" if value else "non"
-        case list():
-            return "|".join(map(str, value))
-    return str(value)

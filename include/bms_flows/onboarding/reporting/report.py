@@ -157,7 +157,7 @@ def created_file(outcomes: Sequence[RowOutcome], language: Language) -> bytes:
                 OUTCOMES[each.state][language][0],
                 each.guid,
                 each.id,
-                None if each.is_standby is None else "oui" if each.is_standby else "non",
+                each.is_standby,
                 each.evidence,
             )
             for each in outcomes

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
@@ -169,9 +169,7 @@ class ServiceRemote:
             found.update({known.remote_id: known for known, _ in rows})
             return [(known.remote_id, mark) for known, mark in rows]
 
-        async def fetch(number: int, size: int) -> Page[Any]:
-            return await self._page(params, number, size)
-
+        fetch = partial(self._page, params)
         label = self._label(name)
         reader = ListReader(fetch, take, self._page_size, label, least, self._largest_page)
         if self._paged:
@@ -195,12 +193,9 @@ class ServiceRemote:
             found.update(rows)
             return [(each, known.fingerprint) for each, known in rows.items()]
 
-        async def fetch(number: int, size: int) -> Page[Any]:
-            return await self._page(params, number, size)
-
         if before is None or not self._paged:
             return await self._whole(name, params)
-        new = await new_rows(fetch, take, before)
+        new = await new_rows(partial(self._page, params), take, before)
         if new is None:
             return await self._whole(name, params)
         records = {str(each): found[str(each)] for each in new}
