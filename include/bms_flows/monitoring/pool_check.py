@@ -22,15 +22,6 @@ RECHECK_S: Final = 20.0
 
 
 @dataclass(frozen=True)
-class Pool:
-    """A pool: the slots that one task takes, and the command that creates the pool."""
-
-    name: str
-    task_slots: int
-    command: str
-
-
-@dataclass(frozen=True)
 class PoolUsage:
     """Number of tasks of the pool's DAGs that wait to start, and that hold slots."""
 
@@ -45,33 +36,38 @@ class PoolUsage:
 
 def check(
     connection: Connection,
-    pool: Pool,
+    pool: str,
+    task_slots: int,
+    command: str,
     count: Callable[[], PoolUsage],
     wait: Callable[[float], None] = time.sleep,
 ) -> bool:
-    """Raise or close the alarm of a pool without slots; return whether tasks are stuck."""
+    """Raise or close the alarm of a pool without slots; return whether tasks are stuck.
+
+    `task_slots` are those of one task; `command` creates the pool.
+    """
     usage = count()
     if usage.stuck:
         wait(RECHECK_S)
         usage = count()
     if usage.stuck:
         detail = (
-            f"{usage.waiting} tasks wait and none runs: the pool {pool.name} is missing or has fewer"
-            f" than {pool.task_slots} slots. Create it with: {pool.command}"
+            f"{usage.waiting} tasks wait and none runs: the pool {pool} is missing or has fewer"
+            f" than {task_slots} slots. Create it with: {command}"
         )
-        alarms.raise_(connection, CODE, pool.name, detail=detail)
+        alarms.raise_(connection, CODE, pool, detail=detail)
     elif usage.holding or _loaded_since(connection, pool):  # else the state of the pool is unknown
-        alarms.recover(connection, pool.name)
+        alarms.recover(connection, pool)
     return usage.stuck
 
 
-def _loaded_since(connection: Connection, pool: Pool) -> bool:
+def _loaded_since(connection: Connection, pool: str) -> bool:
     """Return whether a load, which holds slots, has begun since the alarm opened.
 
     Most loads end between two checks.
     """
     begun = exists().where(
-        alarm.c.subject == pool.name,
+        alarm.c.subject == pool,
         alarm.c.recovered_at.is_(None),
         step_run.c.started_at > alarm.c.raised_at,
         tuple_(step_run.c.flow, step_run.c.step).in_(LOADS),

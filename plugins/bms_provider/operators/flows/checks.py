@@ -157,13 +157,12 @@ class BmsWatchPoolOperator(BmsFlowOperator):
     def execute(self, context: Context) -> bool:
         """Check the pool, raise or close the alarm, notify."""
         from bms_flows.monitoring import pool_check
-        from bms_flows.monitoring.pool_check import Pool
         from bms_provider import notices
 
-        service = Pool(pool.NAME, policy.TASK_SLOTS, pool.COMMAND)
+        service = pool.NAME, policy.TASK_SLOTS, pool.COMMAND
         with flow_context.open_context(None, self.warehouse_conn_id) as flow:
             with flow.warehouse.begin() as connection:
-                stuck = pool_check.check(connection, service, lambda: pool_usage(context["ti"]))
+                stuck = pool_check.check(connection, *service, lambda: pool_usage(context["ti"]))
             notices.deliver(flow)
         return stuck
 
