@@ -161,6 +161,9 @@ REPORT: dict[str, Any] = {
 }
 """Arguments of the task that writes the report of a drop, whatever happened before it."""
 
+LOAD = SERVICE
+"""Former arguments of a task that loads a table; removed in 0.3.0."""
+
 
 async def raise_overdue(context: dict[str, Any]) -> None:
     """Raise the alarm of an overdue run; the triggerer calls this at the deadline.
