@@ -148,6 +148,8 @@ def unpaused(stack: Running, *dags: str) -> Iterator[Airflow]:
     api = Airflow(stack)
     for dag in dags:
         api.pause(dag, paused=False)
+    if "inbox_dispatch" in dags:
+        stack.api.parse("inbox_dispatch")  # or its watcher would start with the next regular parse
     yield api
     for dag in dags:
         api.pause(dag, paused=True)
