@@ -10,10 +10,18 @@ from msgspec.structs import replace
 from bms_flows.onboarding.ledger.decisions import (
     adopt_candidate,
     give_up,
+    lose_record,
     reopen,
     retry_after_review,
 )
-from bms_flows.onboarding.ledger.entry import Entry, InvalidTransition, NewRow, State, Transition
+from bms_flows.onboarding.ledger.entry import (
+    LISTS_INCOMPLETE,
+    Entry,
+    InvalidTransition,
+    NewRow,
+    State,
+    Transition,
+)
 from bms_flows.onboarding.resources.evidence import RecordIds
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -87,11 +95,21 @@ ADOPTED = {
     **FREE,
 }
 UNSENT = replace(ROW, state=State.READY, first_intended_at=None, leased_until=NOW)
-ALIKE: Given = {"reason": "r", "candidates": ("x", "y")}
+ALIKE: Given = {"reason": "r", "candidates": ("x", "y"), "alike": ("z",)}
 AGAIN = {**DROP, "snapshot_id": 8, "row": replace(NEW, **ALIKE)}
 GIVEN_UP = {"state": State.GIVEN_UP, "reason": "given_up", **FREE}
 REVIEWED = {**ENTERED, "state": State.REVIEW, "snapshot_id": 8, **ALIKE}
 LEFT = replace(ROW, max_attempts=4)
+WAITED = replace(ROW, reason=LISTS_INCOMPLETE)
+MADE = replace(ROW, state=State.CREATED, remote_id="g")
+LOST = {
+    "state": State.GIVEN_UP,
+    "returned_id": None,
+    "remote_id": None,
+    "remote_number": None,
+    "is_standby": None,
+    "reason": "record_deleted",
+}
 Case = tuple[Callable[..., Transition], Entry, Given, Given, tuple[str, ...]]
 
 
@@ -114,6 +132,16 @@ CASES = {
         "run",
         "ada",
     ),
+    "lists incomplete": case(
+        retry_after_review,
+        WAITED,
+        REVIEWER,
+        {**RETRIED, "reason": LISTS_INCOMPLETE},
+        "decided_create",
+        "run",
+        "ada",
+    ),
+    "id given to another": case(lose_record, MADE, {"remote_id": "g"}, LOST, "id_reused", "g"),
     "give up": case(give_up, ROW, REVIEWER, GIVEN_UP, "decided_give_up", "run", "ada"),
     **{
         state.value: case(reopen, replace(ROW, state=state), DROP, ENTERED, "entered")
@@ -127,6 +155,11 @@ CASES = {
 def test_a_decision_changes_only_its_fields_and_names_its_event(name: str) -> None:
     move, row, given, changed, event = CASES[name]
     assert move(row, **given) == Transition(replace(row, **changed), *event)
+
+
+def test_a_record_that_no_drop_created_is_not_lost() -> None:
+    with pytest.raises(InvalidTransition):
+        lose_record(ROW, remote_id="g")
 
 
 @pytest.mark.parametrize("state", [each for each in State if each is not State.REVIEW])
