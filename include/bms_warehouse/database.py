@@ -49,7 +49,7 @@ PEER = {
     "keepalives_count": "6",
     "tcp_user_timeout": "120000",
 }
-"""Parameters of libpq, unless the URI has others: a server that went down ends the session as soon as a client does."""
+"""Parameters of libpq, unless the URI has others: the client notices a dead server as soon as the server notices a dead client."""
 MARK = "bms.session"
 """Custom setting that holds a random value for each engine."""
 

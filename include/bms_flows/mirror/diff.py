@@ -193,7 +193,7 @@ class ListDiff:
             and known.removal != "missing"
         )
         self._digests[key] = item.listed.digest
-        if again or not (known is None or as_known):
+        if again or (known is not None and not as_known):
             self.unsettled[key] = None
         if self.source.preceding and self._belongs_to_another(key):
             return False

@@ -219,7 +219,7 @@ def remove(engine: Engine, step_run_id: int) -> None:
 
 
 def details(engine: Engine, step: Step, *conditions: ColumnElement[bool]) -> dict[str, Any]:
-    """Return the details of the latest complete run of `step` that fulfils them; raise `StepMissing`."""
+    """Return the details of the latest complete run of `step` that fulfils `conditions`; raise `StepMissing`."""
     with engine.connect() as connection:
         stored = connection.execute(
             select(step_run.c.details)

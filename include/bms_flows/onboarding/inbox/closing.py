@@ -81,7 +81,7 @@ def withdraw_open(connection: Connection, numbers: Collection[int]) -> None:
 def finish(connection: Connection, held: Drop, ending: Ending, **result: Any) -> None:
     """Record the end of a drop in the caller's transaction; raise `LeaseLost` if another run holds it.
 
-    `result` has those of `report`, `counts`, `same_as` and `reason` that the drop has; it loses the others.
+    `result` may have `report`, `counts`, `same_as` and `reason`; those that it lacks are cleared.
     """
     lost = dict.fromkeys(("report", "counts", "same_as", "reason"))
     ended = {"state": ending, "ended_before": None, "finished_at": NOW}

@@ -11,7 +11,7 @@ from typing import Any, dataclass_transform
 class Declared:
     """Base of classes whose annotated attributes are their arguments, all templated; one with a value is optional.
 
-    An attribute of a base, such as `template_fields` or `ui_color`, is none.
+    An attribute of Airflow's operators, such as `template_fields` or `ui_color`, is not an argument.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
