@@ -1,6 +1,7 @@
 """Look-back: the latest days always, open days at growing intervals, all days in rotation."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import date, timedelta
 from itertools import pairwise
 
@@ -8,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bms_flows.invoices.lookback import (
+    LONGEST_GAP,
     LONGEST_INTERVAL,
     DayState,
     LookbackPlan,
+    connected_start,
     join_windows,
     plan_lookback,
 )
@@ -31,6 +34,12 @@ def ago(days: int) -> date:
 
 def looked(day: int, *, read: int = 1, changed: int = 1, open_invoices: int = 1) -> DayState:
     return DayState(ago(day), ago(read), ago(changed), open_invoices)
+
+
+def finding(day: int, *, read: int, found: int, open_invoices: int = 0) -> DayState:
+    return replace(
+        looked(day, read=read, changed=found, open_invoices=open_invoices), found_on=ago(found)
+    )
 
 
 def whole(stored: Iterable[DayState]) -> list[DayState]:
@@ -117,6 +126,40 @@ def test_an_open_day_is_read_on_the_day_that_it_is_due() -> None:
 
 def test_the_rotation_leaves_out_days_that_were_read_today() -> None:
     assert read_days(*whole([looked(50, read=0, changed=0, open_invoices=0)])) == []
+
+
+def test_findings_take_half_of_the_budget_and_then_what_is_left() -> None:
+    findings = [finding(100 - n, read=10, found=15) for n in range(6)]
+    due = [looked(80 - n, read=20, changed=20) for n in range(4)]
+    stored = whole([*findings, finding(70, read=1, found=5, open_invoices=1), *due])
+    found = planned(stored, budget=5)
+    older = [(TODAY - day).days for each in found.windows for day in each if day < ago(35)]
+    assert (older, found.over_budget) == ([100, 99, 80, 79, 78], 5)
+    assert planned(stored, budget=20).over_budget == 0
+
+
+def test_a_day_with_open_invoices_and_a_finding_is_due_once() -> None:
+    stored = whole([finding(50, read=10, found=15, open_invoices=1)])
+    assert planned(stored, budget=0).over_budget == 1
+
+
+def test_a_finding_that_reads_did_not_confirm_for_the_longest_interval_is_over() -> None:
+    unconfirmed = finding(50, read=40, found=40 + LONGEST_INTERVAL)
+    assert not unconfirmed.has_finding
+    assert replace(unconfirmed, held=True).has_finding
+    assert finding(50, read=40, found=40 + LONGEST_INTERVAL - 1).has_finding
+    assert planned(whole([unconfirmed]), budget=0).over_budget == 0
+
+
+def test_the_longest_gap_is_read_and_a_longer_one_reported() -> None:
+    last = looked(36, read=0)
+    for length, over in ((LONGEST_GAP, LONGEST_GAP), (LONGEST_GAP + 1, 0)):
+        found = planned([last, looked(37 + length, read=0)], budget=0)
+        gap = Window(ago(36 + length), ago(37))
+        assert (found.over_budget, found.gaps) == (over, [] if over else [gap])
+        start = ago(36) if length > LONGEST_GAP else ago(37 + length)
+        assert connected_start([ago(36), ago(37 + length)]) == start
+    assert connected_start([]) is None
 
 
 def test_near_days_become_one_request() -> None:
