@@ -44,6 +44,7 @@ _FLOAT: Final = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]
 _REFERENCE: Final = re.compile(r"([A-Z]{1,3})[0-9]{1,7}")
 _MERGED: Final = re.compile(r"[A-Z]{1,3}([0-9]{1,7}):[A-Z]{1,3}([0-9]{1,7})")
 _MOST_MERGED: Final = 10_000
+_KINDS: Final = {"inlineStr": "str"} | {kind: kind for kind in ("n", "s", "str", "b", "e", "d")}
 
 
 class RowsPart(TextHandler):
@@ -78,11 +79,8 @@ class RowsPart(TextHandler):
         """Begin a row, a cell or what it holds."""
         if name == "c":
             self._start_cell(attributes)
-        elif name == "v":
-            self._taking = self._stored = True
-        elif name == "t":
-            self._taking = not self._spoken
-            self._stored = True
+        elif name in ("v", "t"):
+            self._taking, self._stored = not self._spoken, True
         elif name == "row":
             self._start_row(attributes)
         elif name == "f":
@@ -123,7 +121,7 @@ class RowsPart(TextHandler):
         if column <= self._column:
             raise ReadError("bad_workbook", why="cells out of order")
         self._column = column
-        self._kind = attributes.get("t", "n")
+        self._kind = _KINDS[attributes.get("t", "n")]  # reject files repeat it as markup
         self._style = self._style_of(int(attributes.get("s", 0)))
         self._formula = self._stored = False
         self._begin()
@@ -140,8 +138,8 @@ class RowsPart(TextHandler):
             place = self._place(text)
             text, kind = self._strings.found[place], "str"
             struck = struck or place in self._strings.struck
-        elif kind in ("str", "inlineStr"):
-            text, kind = (None if text is None else decoded(text)), "str"
+        elif kind == "str":
+            text = None if text is None else decoded(text)
         elif text is not None:
             text = text.strip() or None
         self._characters += len(text or "")
@@ -170,7 +168,7 @@ class RowsPart(TextHandler):
             self._layout.hidden_by_default = _zero(attributes.get("defaultColWidth"))
         elif name == "col" and len(self._layout.columns) < EXCELS_COLUMNS:
             hidden = is_true(attributes.get("hidden")) or _zero(attributes.get("width"))
-            width = float(attributes["width"]) if "width" in attributes else None
+            width = min(max(0.0, float(attributes.get("width", 0))), 255.0)  # as Excel allows
             first, last = int(attributes["min"]) - 1, int(attributes["max"]) - 1
             code = self._style_of(int(attributes.get("style", 0))).code
             self._layout.columns.append(ColumnLayout(first, last, width, hidden, code))

@@ -523,6 +523,16 @@ def test_an_invalid_stored_number_is_refused(stored: str) -> None:
     assert codes(read(content, "a.xlsx", EMPLOYEE)) == ["excel_error"]
 
 
+@pytest.mark.parametrize(
+    "kind", ["x", "", "n&quot;>&lt;f>1+1&lt;/f>&lt;v>1&lt;/v>&lt;/c>&lt;c t=&quot;n"]
+)
+def test_an_unknown_type_of_a_cell_is_refused(kind: str) -> None:
+    """Reject files and corrected files repeat the type: markup in it would become a formula."""
+    name = '<row><c t="inlineStr"><is><t>Nom</t></is></c></row>'
+    content = workbook(f'<sheetData>{name}<row><c t="{kind}"><v>1</v></c></row></sheetData>')
+    assert codes(read(content, "a.xlsx", EMPLOYEE)) == ["bad_workbook"]
+
+
 def shared(texts: Sequence[str]) -> bytes:
     """Return a workbook as Excel writes it: texts once, named by their places."""
     strings = "".join(f"<si><t>{text}</t></si>" for text in texts)
