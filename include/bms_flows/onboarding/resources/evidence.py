@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import msgspec
 
-from bms_flows.onboarding.resources.match_rules import Trust
 from bms_flows.runtime.digests import content_digest
 
 NAME: Final = "name"
@@ -68,8 +67,6 @@ class ExpectedRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     comparison_fields: Mapping[str, str | None]
     digests: Collection[str] = ()
     """All digests by which the record may be found."""
-    trust: Trust = "always"
-    """When a match by the key needs no review."""
 
     def __repr__(self) -> str:
         return "ExpectedRecord(...)"
@@ -122,8 +119,6 @@ def resolve(
                 not taken and known.remote_id not in changed and namesake(expected, known)
             ):
                 possible[known.remote_id] = known
-        elif expected.trust == "never" and not taken:
-            sure[known.remote_id] = known
         elif taken or contradicted(expected.comparison_fields, known.comparison_fields):
             doubtful[known.remote_id] = known
         else:

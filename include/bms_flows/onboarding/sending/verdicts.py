@@ -78,7 +78,6 @@ async def verdicts(
                 key=entry.key,
                 comparison_fields=fields[number],
                 digests=rules[number].keys(),
-                trust=rules[number][entry.key].trust if entry.key in rules[number] else "never",
             )
             found[number] = resolve(expected, candidates, claimed=claimed, changed=changed)
     return found

@@ -13,9 +13,9 @@ from bms_flows.onboarding.resources.evidence import (
     ServiceRecord,
     Verdict,
     agree_fully,
+    hidden_key,
     resolve,
 )
-from bms_flows.onboarding.resources.match_rules import Trust
 
 EXPECTED = ExpectedRecord(
     key="k",
@@ -36,12 +36,10 @@ def shown(remote_id: str = "g1", **given: Any) -> ServiceRecord:
 
 def resolved(
     *known: ServiceRecord,
-    trust: Trust = "always",
     claimed: tuple[str, ...] = (),
     changed: tuple[str, ...] = (),
 ) -> Verdict:
-    expected = msgspec.structs.replace(EXPECTED, trust=trust)
-    return resolve(expected, known, claimed=claimed, changed=changed)
+    return resolve(EXPECTED, known, claimed=claimed, changed=changed)
 
 
 def test_one_new_record_with_the_key_is_found() -> None:
@@ -88,8 +86,7 @@ def test_a_record_that_another_row_owns_goes_to_review() -> None:
 @pytest.mark.parametrize("key", [None, "K"])
 def test_a_possible_match_is_a_candidate_and_never_adopted(key: str | None) -> None:
     alike = shown(key=key, other_digests=("name+company",))
-    for trust in ("always", "if_fields_agree", "never"):
-        assert resolved(alike, trust=trust) == Ambiguous(("g1",), "similar_without_key")
+    assert resolved(alike) == Ambiguous(("g1",), "similar_without_key")
     assert resolved(alike, claimed=("g1",)) == Ambiguous(("g1",), "similar_without_key")
 
 
@@ -99,26 +96,17 @@ def test_all_possible_matches_are_candidates() -> None:
 
 
 def test_a_record_that_gained_a_stronger_key_is_found() -> None:
-    assert isinstance(
-        resolved(shown(key="its new address", other_digests=("k",)), trust="if_fields_agree"), Found
-    )
-
-
-def test_a_shared_key_finds_a_new_record_that_no_other_row_owns() -> None:
-    assert isinstance(resolved(shown(), trust="never"), Found)
-    taken = resolved(shown(), trust="never", claimed=("g1",))
-    assert taken == Ambiguous(("g1",), "key_with_other_data")
+    assert isinstance(resolved(shown(key="its new address", other_digests=("k",))), Found)
 
 
 def test_a_record_deleted_before_the_lookup_is_a_candidate() -> None:
     assert resolved(shown(deleted=True)) == Ambiguous(("g1",), "candidate_deleted")
 
 
-@pytest.mark.parametrize("trust", ["always", "if_fields_agree", "never"])
-def test_a_record_that_existed_before_and_was_edited_is_never_adopted(trust: Trust) -> None:
-    found = resolved(shown(), trust=trust, changed=("g1",))
+def test_a_record_that_existed_before_and_was_edited_is_never_adopted() -> None:
+    found = resolved(shown(), changed=("g1",))
     assert found == Ambiguous(("g1",), "similar_without_key")
-    assert isinstance(resolved(shown(), shown("g2"), trust=trust, changed=("g1",)), Found)
+    assert isinstance(resolved(shown(), shown("g2"), changed=("g1",)), Found)
 
 
 @pytest.mark.parametrize(
@@ -176,6 +164,21 @@ def test_the_audit_finds_a_duplicate_under_a_loose_form_of_the_key() -> None:
     assert compare({"k": CREATED, "x": other}, [own, double]) == []
     decided = msgspec.structs.replace(CREATED, dismissed=("g2",))
     assert compare({"k": decided}, [own, double]) == []
+
+
+def test_a_key_that_no_record_of_the_list_shows_is_hidden() -> None:
+    email: tuple[str, ...] = ("email",)
+    phone: tuple[str, ...] = ("mobile",)
+    details = [
+        ({email: {"e1"}, phone: {"k"}}, shown("g1")),
+        ({email: {"e2"}, phone: {"p2", "loose"}}, shown("g2", other_digests=("loose",))),
+        ({phone: {"p3"}}, shown("g3")),
+    ]
+    assert hidden_key(details) == email
+    assert hidden_key([({phone: {"k"}}, shown("g1")), *details[1:]]) == email
+    assert hidden_key([({phone: {"p1"}}, shown("g1")), details[2]]) == phone
+    assert hidden_key([({email: {"k"}, phone: {"p1"}}, shown("g1")), details[1]]) == ()
+    assert hidden_key([]) == ()
 
 
 def test_reprs_show_ids_only() -> None:
