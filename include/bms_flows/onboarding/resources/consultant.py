@@ -6,20 +6,11 @@ by e-mail address, then by mobile phone, each only if the name agrees; a reviewe
 by name and year of birth.
 """
 
-from collections.abc import Sequence
-from typing import Final
-
 from bms.records import Consultant
 from bms_flows.onboarding.resources.contact import crm_identity
-from bms_flows.onboarding.resources.description import ColumnKind, Columns, Resource
+from bms_flows.onboarding.resources.description import Resource, columns
 from bms_flows.onboarding.resources.match_rules import Identity, plain, possible
 from bms_flows.onboarding.resources.normal_forms import NAMES, loose_name, person_name
-
-sent = Columns(Consultant)
-
-SKILLS = 12
-LANGUAGES = 6
-"""Numbers of array columns; the interface has no limit."""
 
 
 def consultant_identity(resource: Resource) -> Identity:
@@ -32,16 +23,6 @@ def consultant_identity(resource: Resource) -> Identity:
     )
 
 
-SKILL: Final[Sequence[tuple[str, ColumnKind, str, str]]] = (
-    ("id", "integer", " | id", "4"),
-    ("level", "integer", "niveau", "3"),
-    ("favorite", "boolean", "favorite", "oui"),
-)
-LANGUAGE: Final[Sequence[tuple[str, ColumnKind, str, str]]] = (
-    ("code", "text", " | code", "EN"),
-    ("level", "integer", "niveau", "4"),
-)
-
 CONSULTANT = Resource(
     name="consultant",
     inbox="consultants",
@@ -52,33 +33,5 @@ CONSULTANT = Resource(
     arrays={"skills": "id", "languages": "code"},
     in_order=(("birth_year", "work_start_year"),),
     always_compared=True,
-    fields=(
-        sent("last_name", example="Girard"),
-        sent("first_name", example="Élodie"),
-        sent("type", "Type | Type de consultant | Kind"),
-        sent("affinity", "Affinité", "3"),
-        sent("rate", "Tarif | Taux journalier | TJM | Daily rate", "550,50"),
-        sent(
-            "availability_date",
-            "Date de disponibilité | Disponible le | Available from",
-            "31/08/2026",
-        ),
-        sent("birth_year", "Année de naissance | Year of birth", "1988"),
-        sent("work_start_year", "Année de début d'activité | Début de carrière"),
-        sent("professional_profile", "Profil professionnel | Profil | Profile"),
-        *sent.array("skills", "Compétence", SKILL, SKILLS),
-        *sent.array("languages", "Langue", LANGUAGE, LANGUAGES),
-        sent("address"),
-        sent("postal_code"),
-        sent("city"),
-        sent("country"),
-        sent("phone_number"),
-        sent("phone_mobile_number"),
-        sent("email", example="elodie.girard@indep.example"),
-        sent("no_emails", "Pas d'e-mails | Sans e-mails"),
-        sent("no_sms", "Pas de SMS | Sans SMS"),
-        sent("id_client"),
-        sent("notes"),
-        *(sent(f"custom{n}", f"Champ libre {n} | Libre {n}") for n in range(1, 6)),
-    ),
+    fields=columns("consultant", Consultant),
 )

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from bms.records import Contact
-from bms_flows.onboarding.resources.description import Columns, Resource
+from bms_flows.onboarding.resources.description import Resource, columns
 from bms_flows.onboarding.resources.match_rules import Identity, MatchRule, plain, possible
 from bms_flows.onboarding.resources.normal_forms import (
     NAMES,
@@ -88,8 +88,6 @@ def loose_mailboxes(values: Mapping[str, Any]) -> Collection[str]:
     return sorted({address.casefold() for address in found if address})
 
 
-sent = Columns(Contact)
-
 CONTACT = Resource(
     name="contact",
     inbox="contacts",
@@ -98,30 +96,5 @@ CONTACT = Resource(
     key=("email", "phone_mobile_number", "imported_company_name", "id_client"),
     label_fields=("email", "phone_mobile_number", "last_name"),
     always_compared=True,
-    fields=(
-        sent("last_name"),
-        sent("first_name"),
-        sent("business_title", "Fonction | Poste | Job title", "Directrice achats"),
-        sent("email", example="aurelie.lefevre@client.example"),
-        sent("phone_mobile_number"),
-        sent("phone_number"),
-        sent("phone_other_number", "Autre téléphone | Other phone", kind="text"),
-        sent("fax_number", "Fax | Télécopie"),
-        sent("address"),
-        sent("postal_code"),
-        sent("city"),
-        sent("country"),
-        sent("exclude_from_emailing", "Exclu des e-mailings | Sans e-mailing | No mailings"),
-        sent("send_greetings_card", "Carte de vœux | Greetings card", "oui"),
-        sent("greetings_card_details", "Détails de la carte de vœux"),
-        sent("is_lead", "Prospect | Est un prospect | Lead", "non"),
-        sent("origin", "Origine | Source", "SALON"),
-        sent("signal", "Signal | Code signal"),
-        sent("contact_domains", "Domaines | Domains", "3|7"),
-        sent("notes"),
-        sent(
-            "imported_company_name", "Société | Entreprise | Raison sociale | Company", "Client SA"
-        ),
-        sent("id_client"),
-    ),
+    fields=columns("contact", Contact),
 )

@@ -1,12 +1,14 @@
 """Description of a resource that drops create: fields, headers, key and required fields."""
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from bms.records import Record, described
@@ -57,26 +59,6 @@ KINDS: Final[Mapping[str, ColumnKind]] = {
 """Kind of a column by that of the record's field."""
 
 
-SHARED: Final[Mapping[str, tuple[str, str]]] = {
-    "last_name": ("Nom | Nom de famille | Surname", "Lefèvre"),
-    "first_name": ("Prénom | Given name", "Aurélie"),
-    "address": ("Adresse | Street", "12 rue de l'Église"),
-    "postal_code": ("Code postal | CP | Zip code", "01000"),
-    "city": ("Ville | Town", "Bourg-en-Bresse"),
-    "country": ("Pays", "FR"),
-    "phone_number": ("Téléphone | Téléphone fixe | Tél | Phone", ""),
-    "phone_mobile_number": (
-        "Mobile | Portable | Téléphone mobile | GSM | Mobile phone",
-        "+33 6 00 00 00 01",
-    ),
-    "email": (
-        "E-mail | Adresse e-mail | Adresse de messagerie | Courriel | Mail | E-mail address",
-        "",
-    ),
-    "notes": ("Notes | Commentaires | Remarks", ""),
-    "id_client": ("Id client | N° client | Client", ""),
-}
-"""Headers and example of the columns that several resources have."""
 HOLDS: Final[Mapping[str, Holds]] = {
     "email": "email",
     "phone": "phone",
@@ -86,68 +68,56 @@ HOLDS: Final[Mapping[str, Holds]] = {
     "first_name": "name",
 }
 """What a text holds whose name contains one of these."""
+_COLUMNS: Final = tomllib.loads(Path(__file__).with_name("columns.toml").read_text("utf-8"))
 
 
-class Columns:
-    """Makes the columns of a drop: kind and field of the detail come from the record.
+def columns(resource: str, record: type[Record]) -> tuple[Field, ...]:
+    """Return the columns of a resource, as `columns.toml` lists them, with what its record declares."""
+    fields = described(record).values()
+    returned = {name: each for each in fields for name in (each.name, *each.aliases)}
+    return tuple(
+        _column(column, given, returned.get(source))
+        for source, entry in _COLUMNS[resource].items()
+        for column, given in (_of_array(source, **entry) if "parts" in entry else [(source, entry)])
+    )
 
-    A field that the service never returns, or an element of an array, has a `kind` of its own.
+
+def _of_array(
+    array: str, title: str, times: int, parts: Sequence[tuple[str, ColumnKind, str, str]]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the columns of the first objects of an array: `skill1_id` of `skills`, and so on.
+
+    Each part of an object has a name, a kind, what headers call it after the numbered title, and an
+    example.
     """
+    for n in range(1, times + 1):
+        for part, kind, labels, example in parts:
+            headers = " | ".join(f"{title} {n} {each}".strip() for each in labels.split(" | "))
+            given = {"headers": headers, "kind": kind, "path": (array, n - 1, part)}
+            yield f"{array.removesuffix('s')}{n}_{part}", {**given, "example": example * (n == 1)}
 
-    def __init__(self, record: type[Record]) -> None:
-        fields = described(record).values()
-        self._fields = {name: each for each in fields for name in (each.name, *each.aliases)}
 
-    def __call__(
-        self,
-        name: str,
-        headers: str | None = None,
-        example: str = "",
-        *,
-        kind: ColumnKind | None = None,
-        **given: Any,
-    ) -> Field:
-        """Return a column with headers separated by ` | `; those of `SHARED`, and its example, by default.
+def _column(name: str, entry: Mapping[str, Any], returned: Any) -> Field:
+    """Return a column; `returned` is the record's field, None if the service never returns it.
 
-        Unless `path` says otherwise, it is a field of the body's first level. The name of a text shows
-        what it holds (`HOLDS`).
-        """
-        if headers is None:
-            headers, shared = SHARED[name]
-            example = example or shared
-        returned = self._fields.get(name)
-        if returned is None and kind is None:
-            raise TypeError(f"{name}: the record has no such field; give its kind")
-        kind = kind or KINDS[returned.kind if returned else ""]
-        holds = (held for part, held in HOLDS.items() if part in name and kind == "text")
-        given = {
-            "holds": next(holds, None),
-            "path": (name,),
-            "detail_field": returned.name if returned else None,
-            "kind": kind,
-            **given,
-        }
-        return Field(name=name, aliases=tuple(headers.split(" | ")), example=example, **given)
-
-    def array(
-        self, array: str, title: str, parts: Sequence[tuple[str, ColumnKind, str, str]], times: int
-    ) -> Iterator[Field]:
-        """Return the columns of the first objects of an array: `skill1_id` of `skills`, and so on.
-
-        Each part of an object has a name, a kind, what headers call it after the numbered title, and an
-        example.
-        """
-        returned = self._fields.get(array)
-        for n in range(1, times + 1):
-            for part, kind, labels, example in parts:
-                yield self(
-                    f"{array.removesuffix('s')}{n}_{part}",
-                    " | ".join(f"{title} {n} {each}".strip() for each in labels.split(" | ")),
-                    example=example if n == 1 else "",
-                    path=(array, n - 1, part),
-                    kind=kind,
-                    detail_field=returned.name if returned else None,
-                )
+    Without `path` it is a field of the body's first level, with `sent = false` none. The name of a text
+    shows what it holds (`HOLDS`).
+    """
+    given = entry if "headers" in entry else {**_COLUMNS["shared"][name], **entry}
+    sent = given.get("sent", True)
+    if returned is None and "kind" not in given:
+        raise TypeError(f"{name}: the record has no such field; give its kind")
+    kind = given.get("kind") or KINDS[returned.kind]
+    holds = (held for part, held in HOLDS.items() if part in name and kind == "text" and sent)
+    return Field(
+        name=name,
+        kind=kind,
+        path=tuple(given.get("path", [name] * sent)),
+        aliases=tuple(given["headers"].split(" | ")),
+        example=given.get("example", ""),
+        detail_field=returned.name if returned else None,
+        holds=given.get("holds") or next(holds, None),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

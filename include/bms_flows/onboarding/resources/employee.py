@@ -7,12 +7,11 @@ Arrays and objects are flattened into columns: `mission1` to `mission6` form the
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from functools import partial
-from typing import Any, Final
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from bms.records import Employee
-from bms_flows.onboarding.resources.description import ColumnKind, Columns, Resource
+from bms_flows.onboarding.resources.description import Resource, columns
 from bms_flows.onboarding.resources.match_rules import (
     Identity,
     MatchRule,
@@ -29,29 +28,11 @@ from bms_flows.onboarding.resources.normal_forms import (
     plain_words,
 )
 
-sent = Columns(Employee)
-unsent = partial(sent, kind="text", path=(), holds=None)
-
-MISSIONS = 6
-"""Number of missions in the interface."""
-
 NIR_LENGTH = 13
 """Characters of a French social security number before its check key."""
 
 NAME_PART = 4
 """Letters from which a word counts as a part of a last name; particles such as `de` are shorter."""
-
-SALARY_VARIABLES = 4
-"""Number of array columns; the interface has no limit."""
-
-
-SALARY_VARIABLE: Final[Sequence[tuple[str, ColumnKind, str, str]]] = (
-    ("type", "text", "Type", "PRIME"),
-    ("value", "decimal", "Montant | Valeur", "1500,00"),
-    ("criteria", "text", "Critères | Critère", "Objectifs annuels"),
-    ("payment_date_code", "integer", "Code date de paiement | Date de paiement", "12"),
-)
-
 
 EMPLOYEE = Resource(
     name="employee",
@@ -65,106 +46,7 @@ EMPLOYEE = Resource(
         ("start_date", "end_date_trial_first_period"),
         ("end_date_trial_first_period", "end_date_trial_second_period"),
     ),
-    fields=(
-        sent("id_entity", "Entité | Id entité | Société | Entity", "1"),
-        sent("salutation_code", "Civilité | Code civilité | Title", "MME"),
-        sent("last_name"),
-        sent("first_name"),
-        sent("preferred_last_name", "Nom d'usage | Nom usuel"),
-        sent("preferred_first_name", "Prénom d'usage | Prénom usuel"),
-        sent(
-            "payroll_number",
-            "Matricule | Matricule paie | Numéro de matricule | N° matricule | Employee number",
-            "004217",
-            holds="code",
-        ),
-        sent(
-            "start_date",
-            "Date d'entrée | Date de début | Date d'embauche | Hire date",
-            "31/08/2026",
-        ),
-        sent(
-            "end_date_trial_first_period",
-            "Fin de période d'essai 1 | Fin de période d'essai",
-            "30/11/2026",
-        ),
-        sent("end_date_trial_second_period", "Fin de période d'essai 2"),
-        sent("department_code", "Code département | Département", "ING"),
-        sent("department_service", "Service", "Ingénierie"),
-        sent("job_title", "Poste | Fonction | Intitulé de poste", "Développeuse"),
-        sent("category_code", "Catégorie | Code catégorie", "CADRE"),
-        sent("contract_type_code", "Type de contrat | Contrat | Code type de contrat", "CDI"),
-        sent("activity_rate", "Taux d'activité | Temps de travail", "100", holds="percent"),
-        sent("status_code", "Statut | Code statut", "TP"),
-        sent("status_position", "Position", "2.1"),
-        sent("status_factor", "Coefficient", "115"),
-        sent("salary_base", "Salaire de base | Salaire", kind="decimal", example="2850,50"),
-        *sent.array("salary_variable", "Variable", SALARY_VARIABLE, SALARY_VARIABLES),
-        sent("salary_other", "Autres éléments de salaire | Autre salaire", kind="text"),
-        sent("skills", "Compétences", "Python; gestion de projet"),
-        sent("mission1", "Mission 1", "Recette client", path=("missions", "mission1")),
-        *(
-            sent(f"mission{n}", f"Mission {n}", path=("missions", f"mission{n}"))
-            for n in range(2, MISSIONS + 1)
-        ),
-        sent("address", "Adresse", "12 rue de l'Église"),
-        sent("postal_code"),
-        sent("city"),
-        sent("country"),
-        sent("personal_email", "E-mail personnel | Courriel personnel | Mail personnel"),
-        sent("personal_mobile_phone", "Mobile personnel | Portable personnel", "+33 6 00 00 00 01"),
-        sent("personal_landline_phone", "Téléphone fixe personnel | Téléphone personnel"),
-        sent(
-            "business_email",
-            "E-mail professionnel | Courriel professionnel | Mail professionnel | E-mail",
-            "aurelie.lefevre@entreprise.example",
-        ),
-        sent("business_mobile_phone", "Mobile professionnel | Portable professionnel"),
-        sent("business_landline_phone", "Téléphone fixe professionnel | Téléphone professionnel"),
-        sent("birth_date", "Date de naissance | Né(e) le", "17/05/1994"),
-        sent("birth_city", "Ville de naissance | Lieu de naissance", "Nîmes"),
-        sent("birth_country", "Pays de naissance", "FR"),
-        sent("nationality", "Nationalité", "FR"),
-        sent(
-            "social_security_number",
-            "Numéro de sécurité sociale | N° de sécurité sociale | N° de sécu | N° SS | NIR",
-            holds="number",
-        ),
-        sent("resident_permit_number", "Numéro de titre de séjour | Titre de séjour"),
-        sent(
-            "resident_permit_expiration_date",
-            "Fin de validité du titre de séjour | Expiration titre de séjour",
-        ),
-        sent("id_manager", "Id responsable | Id manager"),
-        unsent(
-            "manager_payroll_number",
-            "Matricule du responsable | Matricule responsable | Matricule manager | Matricule N+1"
-            " | Matricule du responsable hiérarchique",
-        ),
-        unsent(
-            "manager_email",
-            "E-mail du responsable | E-mail responsable | E-mail manager | E-mail N+1",
-        ),
-        sent("affiliated_company", "Société affiliée | Société de rattachement"),
-        sent("is_salesperson", "Commercial | Est commercial", "non"),
-        sent("is_consultant", "Consultant | Est consultant", "oui"),
-        sent("has_timesheets", "Feuilles de temps | Saisie des temps", "oui"),
-        sent(
-            "timesheets_frequency_code",
-            "Fréquence des feuilles de temps | Code fréquence des temps",
-            "1",
-        ),
-        sent("emergency_contacts", "Contacts d'urgence | Personne à prévenir"),
-        sent("meal_vouchers_count", "Nombre de tickets restaurant | Tickets restaurant"),
-        sent("has_portal_access", "Accès au portail | Accès portail", "oui"),
-        sent("exclude_from_directory", "Exclu de l'annuaire | Hors annuaire"),
-        sent("has_overtime", "Heures supplémentaires"),
-        sent("use_vehicle", "Utilise un véhicule | Véhicule"),
-        sent("vehicle_type_code", "Type de véhicule | Code type de véhicule"),
-        sent("vehicle_tax_horsepower_code", "Puissance fiscale | Code puissance fiscale"),
-        sent("vehicle_registration_number", "Immatriculation | Plaque d'immatriculation"),
-        sent("vehicle_price_per_km", "Prix au km | Indemnité kilométrique"),
-    ),
+    fields=columns("employee", Employee),
 )
 """The required fields are our assumption and configurable; the interface shows none."""
 
