@@ -3,27 +3,20 @@
 `bms.endpoints` declares the operations; `signatures.pyi` has the methods for type checkers.
 """
 
-import asyncio
-import random
 import re
-import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from datetime import date
-from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bms.arguments import Query
-from bms.concurrency import ConcurrencyLimiter
-from bms.counters import Counters
 from bms.created import read_created_employee, read_created_id
 from bms.decoding import RecordReader
 from bms.endpoints import BY_NAME, BY_OPERATION, ENDPOINTS, Endpoint, InvoiceLanguage
-from bms.errors import AmbiguousWrite, BmsError, NotFound
+from bms.errors import NotFound
 from bms.operations import list_query, path_values, typed, with_operations
-from bms.responses import Access, FindRows, Page
+from bms.responses import FindRows, Page
 from bms.sender import Decode, Sender
-from bms.settings import ClientSettings
 from bms.transport import Response
 
 if TYPE_CHECKING:
@@ -37,7 +30,7 @@ PATH: Final = re.compile(r"/(?!/)[^?#{}\\\s]*")
 
 
 @with_operations
-class Client(Operations):
+class Client(Sender, Operations):
     """Client of the service; an async context manager for one event loop.
 
     The token stays in this object. `on_token` is awaited with each new token before its first use,
@@ -53,49 +46,9 @@ class Client(Operations):
     may have been created.
     """
 
-    ambiguous: ClassVar[type[AmbiguousWrite]] = AmbiguousWrite
-    """The error to raise after a request that is not `idempotent` and may have been executed."""
-
-    def __init__(
-        self,
-        settings: ClientSettings,
-        *,
-        counters: Counters | None = None,
-        limiter: ConcurrencyLimiter | None = None,
-        clock: Callable[[], float] = time.time,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        random: Callable[[], float] = random.random,
-        on_token: Callable[[str], Awaitable[None]] | None = None,
-        advise: Callable[[BmsError], str] | None = None,
-    ) -> None:
-        self.settings = settings
-        self.counters = Counters() if counters is None else counters
-        self._sender = Sender(
-            settings=settings,
-            counters=self.counters,
-            limiter=limiter,
-            clock=clock,
-            sleep=sleep,
-            random=random,
-            on_token=on_token,
-            advise=advise,
-            ambiguous=self.ambiguous,
-        )
-        self._readers: dict[str, RecordReader[Any]] = {
-            name: RecordReader(BY_NAME[name], record) for name, record in BY_OPERATION.items()
-        }
-
-    async def __aenter__(self) -> Self:
-        await self._sender.open()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self._sender.close()
+    @cached_property
+    def _readers(self) -> Mapping[str, RecordReader[Any]]:
+        return {name: RecordReader(BY_NAME[name], record) for name, record in BY_OPERATION.items()}
 
     def __repr__(self) -> str:
         return f"Client({self.settings.base_url}, client_id={self.settings.client_id!r})"
@@ -103,13 +56,6 @@ class Client(Operations):
     def interrupted(self, endpoint: Endpoint, error: BaseException) -> BaseException:  # noqa: ARG002 - a subclass reads it
         """Return the error to raise where `error` interrupts the wait for a creation."""
         return error
-
-    async def access(self) -> Access:
-        """Return the granted scopes and the token's remaining seconds (POST /v1/token).
-
-        Requests a token if there is none. Never returns the token.
-        """
-        return await self._sender.access()
 
     async def raw(
         self,
@@ -127,9 +73,7 @@ class Client(Operations):
         endpoint = BY_NAME[operation]
         if endpoint.method != "GET":
             raise ValueError(f"{endpoint} is not a reading operation")
-        return await self._sender.raw(
-            endpoint, values=values, query=query, authenticate=authenticate
-        )
+        return await self._raw(endpoint, values=values, query=query, authenticate=authenticate)
 
     async def get(self, path: str, query: Query | None = None, *, check: bool = True) -> Response:
         """Return the undecoded response to a GET of any path below the base URL.
@@ -143,11 +87,7 @@ class Client(Operations):
         known = (each for each in ENDPOINTS if each.method == "GET" and each.matches(path))
         scope = next((each.scope for each in known), None)
         endpoint = Endpoint("get", "GET", path, scope)
-        return await self._sender.raw(endpoint, query=query, check=check)
-
-    async def raw_token(self) -> Response:
-        """Request a new token for the following requests, and return the undecoded response."""
-        return await self._sender.raw_token()
+        return await self._raw(endpoint, query=query, check=check)
 
     async def client_invoices(
         self,
@@ -193,11 +133,11 @@ class Client(Operations):
                 if endpoint.created
                 else partial(read_created_id, endpoint, f"id_{endpoint.noun}")
             )
-            return await self._sender.request(endpoint, decode, **arguments)
+            return await self._call(endpoint, decode, **arguments)
         reader = self._readers[endpoint.name]
         if endpoint.kind == "read":
             values = path_values(endpoint, arguments)
-            return await self._sender.request(endpoint, reader.detail, values=values)
+            return await self._call(endpoint, reader.detail, values=values)
         if not endpoint.paged:
             return await self._list(endpoint, arguments, reader.rows)
         if arguments["page_size"] is None:
@@ -208,7 +148,7 @@ class Client(Operations):
     async def _list(self, endpoint: Endpoint, arguments: Mapping[str, Any], read: Decode[T]) -> T:
         asked = list_query(endpoint, arguments, end_inclusive=self.settings.end_date_inclusive)
         try:
-            return await self._sender.request(endpoint, read, query=asked)
+            return await self._call(endpoint, read, query=asked)
         except NotFound:
             # No wrong address: the token request would have failed. A later page is past the end.
             if not self.settings.empty_list_404 or arguments.get("page_number", 1) > 1:

@@ -1,11 +1,13 @@
 """Authentication, retries and decoding of requests."""
 
+import asyncio
+import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import Any, ClassVar, Self, TypeVar
 
 from bms import retry
 from bms.arguments import Query, wire_query
@@ -41,40 +43,52 @@ AuthFlow = AsyncGenerator[Request, Response | None]
 Decode = Callable[[bytes], T | Awaitable[T]]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class Sender:
-    """Sends the requests of one client; holds its token and connections."""
+    """The requests of one client, which holds its token and connections; `Client` describes the arguments."""
 
-    settings: ClientSettings
-    counters: Counters
-    limiter: ConcurrencyLimiter | None
-    clock: Callable[[], float]
-    sleep: Callable[[float], Awaitable[None]]
-    random: Callable[[], float]
-    on_token: Callable[[str], Awaitable[None]] | None
-    advise: Callable[[BmsError], str] | None
-    """Returns what to add to the text of a call's error."""
-    ambiguous: type[AmbiguousWrite]
-    """The error of a request that is not `idempotent` and may have been executed."""
+    ambiguous: ClassVar[type[AmbiguousWrite]] = AmbiguousWrite
+    """The error to raise after a request that is not `idempotent` and may have been executed."""
 
-    def __post_init__(self) -> None:
-        self._tokens = Tokens(self._fetch_token, clock=self.clock)
-        self._transport = Transport(self.settings, self.counters, self.limiter)
+    def __init__(
+        self,
+        settings: ClientSettings,
+        *,
+        counters: Counters | None = None,
+        limiter: ConcurrencyLimiter | None = None,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        random: Callable[[], float] = random.random,
+        on_token: Callable[[str], Awaitable[None]] | None = None,
+        advise: Callable[[BmsError], str] | None = None,
+    ) -> None:
+        self.settings = settings
+        self.counters = Counters() if counters is None else counters
+        self._clock, self._sleep, self._random = clock, sleep, random
+        self._on_token, self._advise = on_token, advise
+        self._tokens = Tokens(self._fetch_token, clock=clock)
+        self._transport = Transport(settings, self.counters, limiter)
 
-    async def open(self) -> None:
-        """Open the transport; nothing is sent."""
+    async def __aenter__(self) -> Self:
         await self._transport.open()
+        return self
 
-    async def close(self) -> None:
-        """Close every connection."""
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         await self._transport.close()
 
     async def access(self) -> Access:
-        """Return what the current token allows; request a token if there is none."""
-        token = await self._tokens.take()
-        return Access(scopes=token.scopes, expires_in_s=token.remaining(self.clock()))
+        """Return the granted scopes and the token's remaining seconds (POST /v1/token).
 
-    async def request(
+        Requests a token if there is none. Never returns the token.
+        """
+        token = await self._tokens.take()
+        return Access(scopes=token.scopes, expires_in_s=token.remaining(self._clock()))
+
+    async def _call(
         self,
         endpoint: Endpoint,
         decode: Decode[T],
@@ -102,7 +116,7 @@ class Sender:
         read = partial(self._decode, endpoint, decode, names)
         return await self._send(self._auth_flow(request), read)
 
-    async def raw(
+    async def _raw(
         self,
         endpoint: Endpoint,
         *,
@@ -113,7 +127,7 @@ class Sender:
     ) -> Response:
         """Return the undecoded response of a request, retried only while the service is in distress.
 
-        With `authenticate`, a refused token (401) is renewed as in `request`, and a 2xx with a web page
+        With `authenticate`, a refused token (401) is renewed as in `_call`, and a 2xx with a web page
         raises. With `check`, raise the error of every status but 2xx.
         """
         request = Request(endpoint, endpoint.fill(values or {}), wire_query(query))
@@ -163,8 +177,8 @@ class Sender:
             error.retriable = self.counters.token_fetches > 0  # a new client has the new secret
             raise
         self.counters.token_fetches += 1
-        if self.on_token is not None:
-            await self.on_token(token.value)
+        if self._on_token is not None:
+            await self._on_token(token.value)
         return token, response
 
     async def _read_token(self, response: Response) -> tuple[Token, Response]:
@@ -173,7 +187,7 @@ class Sender:
             raise error
         token = read_token(
             response.body,
-            requested_at=self.clock() - response.elapsed,
+            requested_at=self._clock() - response.elapsed,
             served_at=response.served_at,
             seconds_per_unit=SECONDS_PER_UNIT[self.settings.expires_in_unit],
         )
@@ -194,15 +208,10 @@ class Sender:
                 refused = token
 
     async def _send(self, flow: AuthFlow, read: Callable[[Response], Awaitable[T]]) -> T:
-        """Send the requests of an auth flow; add to its error what to check."""
-        try:
-            return await self._attempts(flow, read)
-        except BmsError as error:
-            error.advice = self.advise(error) if self.advise else ""
-            raise
+        """Send the requests of an auth flow until `read` accepts a response or no retry is allowed.
 
-    async def _attempts(self, flow: AuthFlow, read: Callable[[Response], Awaitable[T]]) -> T:
-        """Send the requests of an auth flow until `read` accepts a response or no retry is allowed."""
+        The error then also says what to check.
+        """
         started, attempt, renewed = time.monotonic(), 1, False
         response: Response | None = None
         try:
@@ -221,7 +230,10 @@ class Sender:
                 delay = self._delay(request.endpoint, failure, attempt, started)
                 attempt += 1
                 self.counters.retries += 1
-                await self.sleep(delay)
+                await self._sleep(delay)
+        except BmsError as error:
+            error.advice = self._advise(error) if self._advise else ""
+            raise
         finally:
             await flow.aclose()
 
@@ -232,7 +244,7 @@ class Sender:
             idempotent=endpoint.idempotent,
             attempt=attempt,
             settings=self.settings,
-            jitter=self.random(),
+            jitter=self._random(),
         ):
             case retry.Retry(delay):
                 return delay
@@ -272,7 +284,7 @@ class Sender:
         served_at = response.served_at
         wait = retry.retry_after(
             response.headers.get("Retry-After"),
-            now=self.clock() if served_at is None else served_at,
+            now=self._clock() if served_at is None else served_at,
         )
         return error_for(endpoint, response.status, wait, named_fields(response.body, names))
 

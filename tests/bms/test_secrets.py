@@ -132,7 +132,7 @@ async def test_no_failed_token_request_reveals_a_canary(
     fake.respond_token = WAYS[way]
     with pytest.raises(BmsError) as caught:
         await watched.access()
-    shown = told(caught.value, watched, watched._sender, watched._sender._tokens) + caplog.text
+    shown = told(caught.value, watched, watched._tokens) + caplog.text
     for canary in CANARIES:
         assert canary not in shown
 
@@ -154,7 +154,7 @@ async def test_no_success_reveals_a_canary(
     detail = await client.read_employee(made.guid_employee)
     access = await client.access()
     assert detail.record.last_name == PERSONAL
-    held = [client, client.settings, client.counters, access, client._sender._tokens._current]
+    held = [client, client.settings, client.counters, access, client._tokens._current]
     shown = repr([made, rows, rows.records, detail, held]) + caplog.text + str(rows.records[-1])
     for canary in (*CANARIES, *tokens):
         assert canary not in shown

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from bms.dates import parse_date
 from bms.records import ClientInvoice
-from bms.responses import Rows
+from bms.responses import RejectedRow, Rows
 from bms_flows.invoices.decode import (
     CODE_NAMES,
     ColumnarResponse,
@@ -32,17 +32,6 @@ _HASHED = [name for name in CLIENT_INVOICE_FIELDS if name not in CODE_NAMES] + [
 
 
 @dataclass(frozen=True)
-class InvalidRecord:
-    """A row that can't be loaded: key or None, reason code, field, JSON bytes, day if readable."""
-
-    key: int | str | None
-    code: str
-    field: str | None
-    raw: bytes
-    day: date | None
-
-
-@dataclass(frozen=True)
 class ResponseRows:
     """The valid and invalid rows of a response."""
 
@@ -50,7 +39,7 @@ class ResponseRows:
     """Valid rows: fields of the interface, `_extra`, `_day` and `_row_hash`."""
     positions: Sequence[int]
     """Position in the response's records of each row of `table`."""
-    invalid: Sequence[InvalidRecord]
+    invalid: Sequence[RejectedRow]
     records: Rows[ClientInvoice] | None
     """The response row by row, None if every value is as the interface describes."""
 
@@ -94,13 +83,12 @@ class RowReader:
                 return ResponseRows(table, range(rows.num_rows), (), None)
         records = self._records(answer)
         framed = typed_records(records.records, _COLUMNS, self._zone, self._constants)
-        invalid = [
-            InvalidRecord(each.key, each.code, each.field, each.raw, self._day_of(each.raw))
-            for each in records.rejected
-        ]
+        invalid = [*records.rejected]
         for cell in framed.bad:
             raw, key = _as_json(records, cell.index), records.records[cell.index].key
-            invalid.append(InvalidRecord(key, cell.code, cell.field, raw, self._day_of(raw)))
+            invalid.append(
+                RejectedRow(index=cell.index, key=key, field=cell.field, code=cell.code, raw=raw)
+            )
         extra = extra_column(self._stable(records.extra.get(place)) for place in framed.kept)
         table = self._completed(framed.rows, extra)
         return ResponseRows(table, framed.kept, invalid, records)
@@ -124,7 +112,7 @@ class RowReader:
             return extra
         return {n: value for n, value in extra.items() if n not in self.reading.volatile} or None
 
-    def _day_of(self, raw: bytes) -> date | None:
+    def day_of(self, raw: bytes) -> date | None:
         """Return the day that a row is listed under, None if unreadable."""
         try:
             return parse_date(msgspec.json.decode(raw)[self._range_date], self._zone)

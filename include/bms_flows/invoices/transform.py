@@ -11,13 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy.engine import Connection
 
+from bms.responses import RejectedRow
 from bms_flows.invoices.day_cache import DayCache
 from bms_flows.invoices.decode import CODE_NAMES, Decoded, Response, SplitResponse
 from bms_flows.invoices.dedup import DedupIndex, IdArray, duplicate_rows
 from bms_flows.invoices.fetch import Batch
 from bms_flows.invoices.known_rows import KnownRows, known_rows
 from bms_flows.invoices.row_counter import RowCounter, day_facts
-from bms_flows.invoices.rows import InvalidRecord, Reading, ResponseRows, RowReader
+from bms_flows.invoices.rows import Reading, ResponseRows, RowReader
 from bms_flows.invoices.totals import (
     ControlTotals,
     DayCounts,
@@ -147,8 +148,8 @@ class Transform:
                 self._add_window(window, known, known.facts, np.array([], np.int64), 0)
             return NOTHING
         self.counts.rows_read += read.table.num_rows + len(read.invalid)
-        for record in read.invalid:
-            self._quarantine(record, windows[0])
+        for row in read.invalid:
+            self._quarantine(row, self._reader.day_of(row.raw), windows[0])
         rows = self._deduplicated(others, read, windows[0])
         rows = rows.append_column("_counted_day", counted_days(rows.column("_day"), whole))
         rows = self._without_excluded_days(rows)
@@ -253,8 +254,8 @@ class Transform:
         for row, raw in zip(repeated, bodies, strict=True):
             # The content's digest names each copy, so that the order of rows doesn't matter.
             key = f"{ids[row]}{COPY}{digests[row].hex()[:16]}"
-            record = InvalidRecord(key, "duplicate_id", "id_invoice", raw, days[row])
-            self._quarantine(record, window)
+            copy = RejectedRow(index=row, key=key, field="id_invoice", code="duplicate_id", raw=raw)
+            self._quarantine(copy, days[row], window)
         duplicates = {*repeated}
         rows = rows.filter(pa.array([row not in duplicates for row in range(len(ids))], pa.bool_()))
         self.index.add(rows.column("id_invoice").combine_chunks())
@@ -305,12 +306,12 @@ class Transform:
             return set()
         return changed_since(self.committed, self.id_entity, ids, self.read_at)
 
-    def _quarantine(self, record: InvalidRecord, window: Window) -> None:
-        if isinstance(record.key, int):
-            self.invalid_ids.add(record.key)
-        days = (window.start, window.end)
-        first, last = (record.day,) * 2 if record.day and record.day in window else days
-        row = InvalidRow.of(record.key, record.code, record.field, record.raw, first, last)
+    def _quarantine(self, rejected: RejectedRow, day: date | None, window: Window) -> None:
+        key = rejected.key
+        if isinstance(key, int):
+            self.invalid_ids.add(key)
+        first, last = (day, day) if day and day in window else (window.start, window.end)
+        row = InvalidRow.of(key, rejected.code, rejected.field, rejected.raw, first, last)
         if all(day in self.excluded_days for day in row.days):
             self.counts.rows_read -= 1
             return

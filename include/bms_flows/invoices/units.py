@@ -1,8 +1,9 @@
 """Units of work: days of one entity that one task fetches and loads; pure."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import groupby
 from typing import Any
 
 from bms_flows.runtime.list_id import ListId
@@ -68,29 +69,17 @@ def split_into_units(entity: int, windows: Sequence[Window], *, unit_days: int) 
 def limit_units(planned: Sequence[Unit], most: int = MAX_MAPPED_TASKS) -> list[Unit]:
     """Join neighbouring units of an entity until at most `most` are left, where possible.
 
-    A long unit only takes longer: the request window bounds memory, not the unit. Units of
-    different entities are never joined, so more entities than `most` stay more than `most` units.
+    A long unit only takes longer: the request window bounds memory, not the unit. Units of different
+    entities, and held loads, are never joined, so more entities than `most` stay more than `most` units.
     """
-    fewer = list(planned)
-    while len(fewer) > most:
-        joined = list(_in_pairs(fewer))
-        if len(joined) == len(fewer):
-            break
-        fewer = joined
-    return fewer
-
-
-def _in_pairs(planned: Sequence[Unit]) -> Iterator[Unit]:
-    """Yield the units with each two neighbours of an entity joined; held loads stay unchanged."""
-    waiting: Unit | None = None
-    for unit in planned:
-        if waiting is None:
-            waiting = unit
-        elif waiting.id_entity == unit.id_entity and waiting.accepts is unit.accepts is None:
-            yield Unit(unit.id_entity, (*waiting.windows, *unit.windows))
-            waiting = None
-        else:
-            yield waiting
-            waiting = unit
-    if waiting is not None:
-        yield waiting
+    groups = [
+        [*each] for _, each in groupby(planned, key=lambda unit: (unit.id_entity, unit.accepts))
+    ]
+    joined, longest = 1, max(map(len, groups), default=0)
+    while joined < longest and sum(-(-len(each) // joined) for each in groups) > most:
+        joined *= 2
+    return [
+        replace(each[n], windows=tuple(w for unit in each[n : n + joined] for w in unit.windows))
+        for each in groups
+        for n in range(0, len(each), joined)
+    ]

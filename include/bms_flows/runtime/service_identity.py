@@ -70,10 +70,11 @@ class ServiceMismatch(RuntimeError):
         )
 
 
-def require(engine: Engine, given: ServiceIdentity) -> None:
+def require(engine: Engine, given: ServiceIdentity, *, confirmed: bool = False) -> None:
     """Raise `ServiceMismatch` unless the warehouse is filled from this service; store the first one.
 
-    An identity is replaced without a question while the warehouse holds no data of the service.
+    An identity is replaced if an operator has `confirmed` it, and without a question while the
+    warehouse holds no data of the service.
     """
     with engine.begin() as connection:
         if current(connection) == given:
@@ -82,17 +83,22 @@ def require(engine: Engine, given: ServiceIdentity) -> None:
         stored = current(connection)
         if stored == given:
             return
-        if stored is not None and _holds_data(connection):
+        if stored is not None and not confirmed and _holds_data(connection):
             raise ServiceMismatch(stored, given)
-        _store(connection, given, confirmed=False)
+        following = select(func.coalesce(func.max(service_identity.c.id), 0) + 1)
+        connection.execute(
+            insert(service_identity).values(
+                **vars(given),
+                id=following.scalar_subquery(),
+                since=datetime.now(UTC),
+                confirmed=confirmed,
+            )
+        )
 
 
 def confirm(engine: Engine, given: ServiceIdentity) -> None:
     """Store that the warehouse is filled from this service from now on."""
-    with engine.begin() as connection:
-        connection.execute(text(f"lock table {service_identity} in share row exclusive mode"))
-        if current(connection) != given:
-            _store(connection, given, confirmed=True)
+    require(engine, given, confirmed=True)
 
 
 def current(connection: Connection) -> ServiceIdentity | None:
@@ -104,16 +110,3 @@ def current(connection: Connection) -> ServiceIdentity | None:
 
 def _holds_data(connection: Connection) -> bool:
     return bool(connection.scalar(select(or_(*(exists(select(each)) for each in FILLED_TABLES)))))
-
-
-def _store(connection: Connection, given: ServiceIdentity, *, confirmed: bool) -> None:
-    following = select(func.coalesce(func.max(service_identity.c.id), 0) + 1).scalar_subquery()
-    connection.execute(
-        insert(service_identity).values(
-            id=following,
-            host=given.host,
-            application_id=given.application_id,
-            since=datetime.now(UTC),
-            confirmed=confirmed,
-        )
-    )

@@ -30,7 +30,7 @@ def test_a_token_is_masked_before_its_first_use() -> None:
         client = BmsHook().client()
         async with client:
             await client.access()
-            token = (await client._sender._tokens.take()).value
+            token = (await client._tokens.take()).value
             seen.append(str(redact(f"Bearer {token}")))
 
     asyncio.run(access())
@@ -280,7 +280,7 @@ def test_a_task_in_the_pool_has_at_most_one_request_in_flight_per_slot(
 @pytest.mark.usefixtures("connected")
 def test_clients_of_one_hook_share_the_limit_of_requests_in_flight() -> None:
     hook = BmsHook()
-    one, other = (each._sender._transport._limiter for each in (hook.client(), hook.client()))
+    one, other = (each._transport._limiter for each in (hook.client(), hook.client()))
     assert one is other
 
 

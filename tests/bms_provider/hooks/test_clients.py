@@ -133,7 +133,7 @@ async def test_a_create_that_the_client_does_not_know_yet_fails_for_good_too(
     added = replace(BY_NAME["create_contact"], name="create_supplier")
     async with BmsHook().aclient() as client:
         with pytest.raises(AirflowFailException):
-            await client._sender.request(added, lambda body: body, body=BODY)
+            await client._call(added, lambda body: body, body=BODY)
     assert [row["last_name"] for row in sandbox.rows("contacts")].count("Canari") == 1
 
 
