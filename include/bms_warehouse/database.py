@@ -23,6 +23,8 @@ from sqlalchemy.dialects.postgresql import insert
 from bms_warehouse.errors import Cursor, EncodingUnsupported, PoolerFound, unwrapped
 
 SESSION = {
+    # In `public`, where PostgreSQL 14 lets all users create, a reader's operator would run as the owner.
+    "search_path": "pg_catalog",
     "timezone": "UTC",
     "datestyle": "ISO",
     # Otherwise the literal '\x00' is a NUL character, and a null in an array the text "NULL".

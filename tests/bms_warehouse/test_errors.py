@@ -147,7 +147,7 @@ def test_an_idle_transaction_timeout_is_retriable(warehouse: Engine) -> None:
     [
         ("", "select cast(:canary as bigint)", "InvalidTextRepresentation", False),
         # During a switchover, the address may lead to the former primary for a moment.
-        ("transaction read only", "create table t (n int)", "connect to the primary", True),
+        ("transaction read only", "create table public.t (n int)", "connect to the primary", True),
         ("local statement_timeout = '1ms'", "select pg_sleep(1)", "_timeout of the role", True),
         ("", "do 'begin raise using errcode = ''disk_full''; end'", "PostgreSQL's disk", True),
         ("", "do 'begin raise using errcode = ''25P04''; end'", "transaction_timeout", True),

@@ -28,7 +28,7 @@ def test_an_exclusive_lock_is_refused_to_others_until_released(warehouse: Engine
 
 
 def test_an_exclusive_lock_outlives_a_commit_and_rolls_back_at_its_end(warehouse: Engine) -> None:
-    create = text("create table t (n int)")
+    create = text("create table public.t (n int)")
     with warehouse.connect() as one, warehouse.connect() as other:
         with lock(one, "a", "busy"):
             one.execute(text("select 1"))
@@ -36,7 +36,7 @@ def test_an_exclusive_lock_outlives_a_commit_and_rolls_back_at_its_end(warehouse
             with pytest.raises(Busy), lock(other, "a", "busy"):
                 pytest.fail("two holders")
             one.execute(create)
-        assert other.scalar(text("select to_regclass('t')")) is None
+        assert other.scalar(text("select to_regclass('public.t')")) is None
 
 
 def test_an_error_releases_an_exclusive_lock(warehouse: Engine) -> None:

@@ -114,7 +114,7 @@ def test_commits_that_wait_for_a_standby(doctor: Doctor, warehouse: Engine, post
         execute(server, "select pg_reload_conf()")
         waits = "select count(*) from pg_stat_activity where wait_event = 'SyncRep'"
         waits += " and state_change < now() - interval '3 s'"
-        commit = threading.Thread(target=execute, args=(warehouse, "create table waits ()"))
+        commit = threading.Thread(target=execute, args=(warehouse, "create table public.waits ()"))
         commit.start()
         assert until(lambda: scalar(server, waits) == 1, LONG_S)
         assert "synchronous_standby_names" in named(doctor())["warehouse_unreachable"]

@@ -156,9 +156,9 @@ def test_a_commit_that_waits_is_an_outage(
     with warehouse.begin() as connection:
         connection.execute(
             text("""
-                create function wait() returns trigger language plpgsql as 'begin perform pg_sleep(30); end';
+                create function public.wait() returns trigger language plpgsql as 'begin perform pg_sleep(30); end';
                 create constraint trigger wait after insert on bms.alarm deferrable initially deferred
-                    for each row execute function wait()
+                    for each row execute function public.wait()
                 """)
         )
     monkeypatch.setattr(health, "ANSWER_S", 1)

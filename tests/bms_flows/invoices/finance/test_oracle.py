@@ -11,8 +11,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pandas as pd
+import psycopg
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, event, text
 
 from bms.client import Client
 from bms_flows.invoices.finance import figures, moments
@@ -26,6 +27,7 @@ from bms_flows.runtime.step_log import Step
 from bms_flows.runtime.windows import Window
 from tests.bms_flows.invoices import listed
 from tests.bms_flows.invoices.finance import oracle
+from tests.support.sql import execute
 
 FIRST = date(2025, 1, 6)
 PARIS = ZoneInfo("Europe/Paris")
@@ -112,15 +114,16 @@ class Simulation:
         self.reported.append((day, self.known.copy()))
 
 
+def _use_clock(driver: psycopg.Connection, _record: object) -> None:
+    driver.execute("set search_path = simulated, pg_catalog")
+    driver.commit()
+
+
 @pytest.fixture
 def simulation(company: listed.Company, warehouse: Engine) -> Simulation:
-    with warehouse.begin() as connection:
-        connection.execute(text(CLOCK))
-        name = connection.scalar(text("select current_database()"))
-        connection.execute(
-            text(f"alter database {name} set search_path = simulated, pg_catalog, public")
-        )
+    execute(warehouse, CLOCK)
     warehouse.dispose()
+    event.listen(warehouse, "connect", _use_clock)
     company.settings = FlowSettings(lookback_days=40)
     return Simulation(oracle.Company(FIRST, random.Random(31)), company)
 
