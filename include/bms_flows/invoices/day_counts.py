@@ -6,10 +6,11 @@ because a small entity's single day proves nothing.
 """
 
 import math
+from calendar import monthrange
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from statistics import mean, median
 from typing import Final
 
@@ -110,10 +111,9 @@ class DayHistory:
         if (last_year := self._last_year(day)) is not None:
             low, high = min(low, weekday * last_year), max(high, weekday * last_year)
         if self.accepted_from and day > self.accepted_from:
-            since = [
-                n for d, n in self.days.items() if self.accepted_from <= d < day and self.working(d)
-            ]
-            low = min(low, mean(since[-USUAL_WEEKS:])) if since else low
+            since = filter(self.working, (d for d in self.days if self.accepted_from <= d < day))
+            latest = [self.days[each] for each in sorted(since)[-USUAL_WEEKS:]]
+            low = min(low, mean(latest)) if latest else low
         return low * self._completeness.get((today - day).days, 1.0), high
 
     def shape(self, days: int) -> float:
@@ -142,36 +142,29 @@ class DayHistory:
 
     def _ordinary(self, day: date) -> bool:
         """Return whether a day is a working day whose position in the month says nothing."""
-        return self.working(day) and all(self._distance(day, step) >= EDGE for step in (1, -1))
+        return self.working(day) and self._edge(day) is None
 
     def _position_in_month(self, day: date) -> float | None:
         """Return the median count at a day's position at the end or start of other months."""
-        for step in (1, -1):
-            position = self._distance(day, step)
-            if position >= EDGE:
-                continue
-            edges = [_edge(day, months, step) for months in range(1, 13)]
-            at = [self._working_day(edge, position, -step) for edge in edges]
-            found = [self.days[each] for each in at if each in self.days]
-            return median(found) if len(found) >= MONTHS else None
-        return None
+        if (place := self._edge(day)) is None:
+            return None
+        months = (self._working_days(day, before) for before in range(1, 13))
+        at = (days[place] for days in months if len(days) >= 2 * EDGE)
+        found = [self.days[each] for each in at if each in self.days]
+        return median(found) if len(found) >= MONTHS else None
 
-    def _distance(self, day: date, step: int) -> int:
-        """Return the working days between a day and the end (1) or start (-1) of its month."""
-        count, each = 0, day + step * DAY
-        while each.month == day.month and count < EDGE:
-            count += self.working(each)
-            each += step * DAY
-        return count
+    def _edge(self, day: date) -> int | None:
+        """Return 0, 1, … for a month's first working days, -1, -2, … for its last, else None."""
+        month = self._working_days(day)
+        place = month.index(day)
+        if place >= len(month) - EDGE:
+            return place - len(month)
+        return place if place < EDGE else None
 
-    def _working_day(self, edge: date, position: int, step: int) -> date:
-        day = edge
-        while True:
-            if self.working(day):
-                if not position:
-                    return day
-                position -= 1
-            day += step * DAY
+    def _working_days(self, day: date, before: int = 0) -> list[date]:
+        """Return the working days of the month that is `before` months before a day's."""
+        number = day.year * 12 + day.month - 1 - before
+        return [each for each in _weekdays(number) if each not in self.holidays]
 
     def _last_year(self, day: date) -> float | None:
         """Return the share of the usual count that the same week of the last year had, if unlike it."""
@@ -205,19 +198,14 @@ def day_findings(found: Mapping[date, int], known: DayHistory, *, today: date) -
 
 
 def _low(found: Mapping[date, int], known: DayHistory, today: date) -> Iterator[Finding]:
-    expected = {}
-    for day, invoices in sorted(found.items()):
-        if not known.days and not known.earlier:
-            return
-        if _passes(day, invoices, known, today) and not any(
-            d > day and d not in known.days for d in found
-        ):
-            continue
+    judged = {day for day, n in found.items() if not _passes(day, n, known, today)}
+    expected = dict[date, float]()
+    for day in sorted(each for each in found if each <= max(judged, default=date.min)):
         usual = known.expected(day, today)
         if usual is None:
             continue
         expected[day] = usual[0]
-        if _passes(day, invoices, known, today):
+        if day not in judged:
             continue
         start = known.accepted_from
         latest = [d for d in sorted(expected) if start is None or d > start or d == day]
@@ -227,7 +215,7 @@ def _low(found: Mapping[date, int], known: DayHistory, today: date) -> Iterator[
                 break
             together, low = sum(found[d] for d in days), sum(expected[d] for d in days)
             if at_most(together, low, known.shape(span)) < CHANCE:
-                where = f"{invoices} on {day}, usually about {expected[day]:.3g}"
+                where = f"{found[day]} on {day}, usually about {expected[day]:.3g}"
                 if span > 1:
                     where = (
                         f"{together} on {span} working days until {day}, usually about {low:.3g}"
@@ -269,11 +257,9 @@ def _unlike(count: float, usual: float) -> bool:
     return count > UNLIKE * usual or UNLIKE * count < usual
 
 
-def _edge(day: date, months: int, step: int) -> date:
-    """Return the last (1) or first (-1) day of the month that is `months` before a day's month."""
-    number = day.year * 12 + day.month - 1 - months
-    first = date(number // 12, number % 12 + 1, 1)
-    if step < 0:
-        return first
-    following = number + 1
-    return date(following // 12, following % 12 + 1, 1) - DAY
+@cache
+def _weekdays(month: int) -> Sequence[date]:
+    """Return the days from Monday to Friday of a month, whose number counts from the year 0."""
+    year, index = divmod(month, 12)
+    days = range(1, monthrange(year, index + 1)[1] + 1)
+    return [each for n in days if (each := date(year, index + 1, n)).weekday() < SATURDAY]
