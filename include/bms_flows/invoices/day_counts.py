@@ -110,7 +110,7 @@ class DayHistory:
             low = high = position
         if (last_year := self._last_year(day)) is not None:
             low, high = min(low, weekday * last_year), max(high, weekday * last_year)
-        if self.accepted_from and day > self.accepted_from:
+        if self.accepted_from:
             since = filter(self.working, (d for d in self.days if self.accepted_from <= d < day))
             latest = [self.days[each] for each in sorted(since)[-USUAL_WEEKS:]]
             low = min(low, mean(latest)) if latest else low
@@ -226,15 +226,13 @@ def _low(found: Mapping[date, int], known: DayHistory, today: date) -> Iterator[
 
 def _high(found: Mapping[date, int], known: DayHistory, today: date) -> Iterator[Finding]:
     for day, invoices in sorted(found.items()):
-        before = known.days.get(day)
-        if before is not None and invoices <= HIGH * before + HIGH_ROWS:
-            continue
-        if invoices <= HIGH_ROWS or _confirmed(day, invoices, known, today):
+        before = known.days.get(day, 0)
+        if invoices <= HIGH * before + HIGH_ROWS or _confirmed(day, invoices, known, today):
             continue
         usual = known.expected(day, today)
         if usual is None:
             continue
-        high = max(usual[1], before or 0)
+        high = max(usual[1], before)
         if invoices <= HIGH * high + HIGH_ROWS:
             continue
         if at_least(invoices, max(high, 0.5), known.shape(1)) < CHANCE:
