@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 WELL: Final = 0
 """Done, or everything is well."""
@@ -20,9 +22,17 @@ NOTHING_FOUND: Final = 3
 WIDEST: Final = 10_000
 """Columns of a table in a file or a pipe, at most."""
 
+_CONTROLS: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
 
 class _Output(Console):
-    """A closed pipe, as in `bms status | head`, ends the output and neither the command nor its exit code."""
+    """A closed pipe, as in `bms status | head`, ends the output and neither the command nor its exit code.
+
+    Texts of the service and names of files control no terminal.
+    """
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(_CONTROLS.sub("\ufffd", text), **options)
 
     def on_broken_pipe(self) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())

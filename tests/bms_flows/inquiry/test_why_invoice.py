@@ -2,6 +2,9 @@
 
 from datetime import UTC, date, datetime, timedelta
 
+import pytest
+
+from bms_cli.app import main
 from bms_flows.inquiry import invoices
 from bms_flows.inquiry.answer import Inquiry
 from bms_flows.onboarding.settings import OnboardingSettings
@@ -30,6 +33,18 @@ def test_a_number_that_an_invoice_had_is_found(company: Company) -> None:
     assert "An earlier version has the number f1." in told
     assert "reference_number F1 → F2" in told
     assert "no such id" in why(company, "F3")
+
+
+def test_a_text_of_the_service_controls_no_terminal(
+    company: Company, warehouse_uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    company.service.rows = [invoice(1, DAY, reference_number="F\x1b]0;t\x07\x1b[2J\x9b1m\r\u202e1")]
+    company.read(DAY)
+    root = str(company._flow().data_root)
+    assert main(["why", "invoice", "1", "--url", warehouse_uri, "--data-root", root]) == 0
+    shown = capsys.readouterr().out
+    assert "reference F\ufffd]0;t\ufffd\ufffd[2J\ufffd1m\ufffd\ufffd1," in shown
+    assert all(each.isprintable() for each in shown.replace("\u202f", " ").splitlines())
 
 
 def test_no_next_read_is_promised_for_an_entity_that_is_left_out(company: Company) -> None:
