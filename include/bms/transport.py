@@ -265,7 +265,7 @@ class Transport:
         A create answered 303 with the address of its record was executed.
         """
         try:
-            target = url.join(URL(response.headers["Location"]))
+            target = url.join(URL(response.headers["Location"])).with_user(None)
             if target.origin() == self._origin:
                 if endpoint.method == "GET":
                     return target
