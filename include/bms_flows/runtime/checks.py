@@ -184,7 +184,7 @@ def _steps(
     """Yield a share that is implausible over several loads, since the last that was accepted."""
     uncovered = []
     for each in earlier:
-        if name in each.accepted:
+        if name in each.accepted or _acceptance(_emptied(name), each):
             break
         uncovered.append(each)
     for span in SPANS:
@@ -193,10 +193,9 @@ def _steps(
         if not latest or usual is None:
             return
         # The loads read about the same rows, and a row changes once.
-        together = Share(
-            whole.share.found + sum(each.found for each in latest),
-            max(whole.share.of, *(each.of for each in latest)),
-        )
+        of = max(whole.share.of, *(each.of for each in latest))
+        found = whole.share.found + sum(each.found for each in latest)
+        together = Share(min(found, of), of)
         loads = len(latest) + 1
         if _implausible(measure, together, min(loads * usual, 1.0)):
             where = measure.text.format(found=together.found, of=together.of)
@@ -218,11 +217,15 @@ def usual_share(name: str, measure: Measure, earlier: Sequence[StoredProfile]) -
         if name not in each.accepted:
             seen += each.shares.get(name, Share())
     usual = ((measure.usual or 0) * PRIOR_ROWS + seen.found) / (PRIOR_ROWS + seen.of)
-    if name.endswith((".lost", ".mistyped")):
-        state = f"{name.rpartition('.')[0]}.{NEW_EMPTY[0]}"
-        if any(_acceptance(state, each) for each in earlier):
-            usual = max(usual, _share(*_state(state, earlier)))
+    if any(_acceptance(_emptied(name), each) for each in earlier):
+        usual = max(usual, _share(*_state(_emptied(name), earlier)))
     return min(usual, 1.0)
+
+
+def _emptied(name: str) -> str:
+    """Return the state whose acceptance covers a loss of a field's values; empty for other measures."""
+    field, _, last = name.rpartition(".")
+    return f"{field}.{NEW_EMPTY[0]}" if last in ("lost", "mistyped") else ""
 
 
 def _share(found: float, of: float) -> float:
@@ -277,7 +280,7 @@ def _levels(profile: Profile, earlier: Sequence[StoredProfile]) -> Iterator[Find
             usual += each.levels.get(currency, Level())
             if name in each.accepted:
                 break
-        if min(level.rows, 3) < 3 or usual.rows < STATE_ROWS:  # noqa: PLR2004 - as for shares
+        if level.rows < 3 or usual.rows < STATE_ROWS:  # noqa: PLR2004 - as for shares
             continue
         mean, average = level.sum / level.rows, usual.sum / usual.rows
         variance = max(usual.squares / usual.rows - average**2, 0)
