@@ -126,7 +126,7 @@ def choose_rows(
             if not other and (entry.state == State.REVIEW or entry.id in decided):
                 chosen[line] = entry
                 continue
-            if other:
+            if other and entry.state == State.REVIEW:
                 problem += f": line {where[1]} of drop {where[0]} waits, with other data"
         if line in lines.named:
             raise InvalidDecision(problem)

@@ -73,11 +73,12 @@ def test_a_line_is_not_decided_in_the_place_of_another_with_other_data(
     review = (data_root / ended["report"] / "needs_review.csv").read_text("utf-8-sig")
     assert "Le dépôt 1 a cet identifiant avec d'autres données, et attend une décision." in review
     ended_at = drop_row(warehouse, 2).finished_at
-    refuse(
-        "manual__3", "line 2 of drop 1 waits, with other data", drop=2, line="2", decision="create"
-    )
+    second = {"drop": 2, "line": "2", "decision": "create"}
+    refuse("manual__3", "line 2 of drop 1 waits, with other data", **second)
     drop = drop_row(warehouse, 2)
     assert (drop.state, drop.finished_at) == ("applied", ended_at)
+    assert carried("manual__4", drop=1, line="2", decision="create")["created"] == 1
+    refuse("manual__5", "line 2 of drop 2 is not waiting for a decision$", **second)
 
 
 def test_what_was_erased_is_given_up_and_dropped_again(
