@@ -128,6 +128,21 @@ def test_a_changed_address_is_a_difference_not_a_new_contact(sandbox: Sandbox, d
     assert made(sandbox) == 0
 
 
+def test_a_person_with_the_address_of_another_is_created_once_the_address_is_cleared(
+    drop: Drop,
+) -> None:
+    """As the remedy says: the phone of the second person does not lead to the first."""
+    mailbox = "{};Alice;{};{};;"
+    rows = [
+        mailbox.format("Girard", "info@depot.example", ""),
+        mailbox.format("Petit", "info@depot.example", "06 00 00 00 03"),
+        mailbox.format("Petit", "", "06 00 00 00 03"),
+    ]
+    outcomes = [onboard_patiently(drop(people("contact", row), "contact"))[0] for row in rows]
+    assert [outcome.state for outcome in outcomes] == ["created", "needs_review", "created"]
+    assert codes(outcomes) == ["other_data"]
+
+
 @pytest.mark.parametrize(
     ("given", "code", "listed"),
     [

@@ -12,7 +12,7 @@ from bms_flows.onboarding.planning.matching import finders_of
 from bms_flows.onboarding.reading.sheet import FileFormat, LastLine, Sheet
 from bms_flows.onboarding.reporting.rejects import reject_files
 from bms_flows.onboarding.resources.body import Difference
-from bms_flows.onboarding.resources.evidence import ServiceRecord
+from bms_flows.onboarding.resources.evidence import ServiceRecord, contradicted
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.runtime.excel_csv import csv_file
 from bms_flows.runtime.settings import Language
@@ -86,14 +86,24 @@ def counts(outcomes: Sequence[RowOutcome]) -> Mapping[str, int]:
 
 
 def matched_ids(identity: Identity, sheet: Sheet, outcomes: Sequence[RowOutcome]) -> dict[str, str]:
-    """Return the remote id of each row that has a record, by its trusted match keys. Pure."""
+    """Return the remote id of each row that has a record under its name, by its trusted match keys. Pure.
+
+    A record under another name may be that of a person who shares one of the keys, such as a mailbox.
+    """
     if identity.always_trusted:
         return {}
-    finders = finders_of(sheet, identity)
+    finders, values = finders_of(sheet, identity), {row.line: row.values for row in sheet.rows}
+
+    def is_own(outcome: RowOutcome) -> bool:
+        ours = values[outcome.line]
+        theirs = {**ours, **{each.name: each.theirs for each in outcome.differences}}
+        known = outcome.state != "needs_review" or theirs != ours
+        return known and not contradicted(*map(identity.comparison_digests, (ours, theirs)))
+
     return {
         key: outcome.guid
         for outcome in outcomes
-        if outcome.guid
+        if outcome.guid and is_own(outcome)
         for key, rule in finders[outcome.line].items()
         if rule.trust != "never"
     }
