@@ -36,11 +36,11 @@ class Service:
         self.identity, item = RESOURCES[resource]
         shown = {"id_entity", *item.__struct_fields__}
         self.by_digest: dict[str, list[ServiceRecord]] = defaultdict(list)
-        self.by_name: dict[str | None, list[ServiceRecord]] = defaultdict(list)
+        self.by_name: dict[str, list[ServiceRecord]] = defaultdict(list)
         for number, each in enumerate(persons):
             digests = self.identity.digests({name: each.get(name) for name in shown})
             record = ServiceRecord(remote_id=str(number), **digests._asdict())
-            self.by_name[record.comparison_fields["name"]].append(record)
+            self.by_name[record.comparison_fields["name"] or ""].append(record)
             for digest in {digests.key, *digests.other_digests} - {None}:
                 self.by_digest[str(digest)].append(record)
 

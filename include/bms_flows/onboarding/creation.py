@@ -17,10 +17,7 @@ from bms_flows.onboarding.ledger.entry import NewRow
 from bms_flows.onboarding.ledger.store import PostgresLedger, with_managers
 from bms_flows.onboarding.planning import approval
 from bms_flows.onboarding.planning.managers import chunks, cyclic
-from bms_flows.onboarding.planning.matching import (
-    PlanningView,
-    match_keys_of,
-)
+from bms_flows.onboarding.planning.matching import PlanningView, match_keys_of, names_of
 from bms_flows.onboarding.planning.plan import (
     Action,
     ApprovalDecision,
@@ -172,7 +169,7 @@ class Creation:
                     return Proposal(plan, decision)
                 approver = f"{approved.decided_by}, within {plan_id[:12]}"
                 self.plans.approve(plan.id, approver)
-            keys = match_keys_of(sheet, self.identity)
+            keys = match_keys_of(sheet, self.identity) | names_of(sheet, self.identity)
             if await asyncio.to_thread(self._enter, plan, view, keys, snapshot_id):
                 return Entered(plan.id, len(await self.chunks(plan.id)))
 
@@ -302,7 +299,7 @@ class Creation:
 
     def _new_rows(self, plan: Plan, in_flight: Mapping[str, Collection[str]]) -> list[NewRow]:
         """Return the rows that the ledger does not have yet."""
-        digests = {row.key: self.identity.rules_by_digest(row.body) for row in plan.rows if row.key}
+        digests = {r.key: self.identity.in_flight_digests(r.body) for r in plan.rows if r.key}
         return [
             NewRow(
                 line=row.line,

@@ -104,13 +104,20 @@ def test_a_row_typed_in_by_hand_after_a_failed_send_is_not_created(
     assert made(sandbox, resource) == 1
 
 
-@pytest.mark.parametrize("resource", FILES)
+@pytest.mark.parametrize(
+    ("resource", "other"),
+    [
+        ("employee", {"payroll_number": "900009"}),
+        *((crm, {"first_name": "Bob"}) for crm in TWO),
+        ("contact", dict.fromkeys(("email", "phone_mobile_number", "imported_company_name"))),
+        ("consultant", dict.fromkeys(("email", "phone_mobile_number", "birth_year"))),
+    ],
+)
 def test_a_possible_match_found_before_sending_goes_to_review(
-    resource: str, sandbox: Sandbox, drop: Drop
+    resource: str, other: dict[str, Any], sandbox: Sandbox, drop: Drop
 ) -> None:
     this = drop(FILES[resource], resource)
     fail_to_create(this, sandbox)
-    other = {"payroll_number": "900009"} if resource == "employee" else {"first_name": "Bob"}
     typed = sandbox.insert(f"{resource}s", **TYPED[resource] | other)
     outcomes = onboard_patiently(this)
     assert [outcome.state for outcome in outcomes] == ["needs_review", "created"]

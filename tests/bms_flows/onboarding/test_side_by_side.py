@@ -24,6 +24,10 @@ ONE_PERSON = {
         people("contact", "Girard;Alice;alice@depot.example;06 00 00 00 03;;"),
         people("contact", "Girard;Alice;;06 00 00 00 03;;"),
     ),
+    "consultant": (
+        people("consultant", "Girard;Alice;alice@depot.example;;;"),
+        people("consultant", "GIRARD;Alice;;06 00 00 00 03;1988;"),
+    ),
     "employee": (csv("900001;Girard;Alice;2026-05-15;"), csv("900002;Girard;Alice;2026-05-15;")),
 }
 

@@ -48,7 +48,7 @@ def rows_in_flight(
         .join_from(creation, creation_body)
         .where(creation.c.resource == identity.resource, unfinished | recent)
     )
-    return {key: identity.rules_by_digest(decode_body(body)) for key, body in rows}
+    return {key: identity.in_flight_digests(decode_body(body)) for key, body in rows}
 
 
 def rows_alike(

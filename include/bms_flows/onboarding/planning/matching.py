@@ -17,6 +17,7 @@ from bms_flows.onboarding.resources.match_rules import Identity, MatchRule
 EVER: Final = datetime.min.replace(tzinfo=UTC)
 Finders = Mapping[str, MatchRule]
 """Rules that may find a row's record, by digest, strongest first."""
+ByDigest = Mapping[str, Sequence[ServiceRecord]]
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class PlanningView:
         )
 
     @cached_property
-    def by_key(self) -> Mapping[str, Sequence[ServiceRecord]]:
+    def by_key(self) -> ByDigest:
         """The shown records by match key."""
         found: dict[str, list[ServiceRecord]] = defaultdict(list)
         for known in self.shown:
@@ -77,12 +78,12 @@ class PlanningView:
         return {known.remote_id: known for known in self.shown}
 
     @cached_property
-    def by_name(self) -> Mapping[str | None, Sequence[ServiceRecord]]:
+    def by_name(self) -> ByDigest:
         """The undeleted records by the digest of their name."""
-        found: dict[str | None, list[ServiceRecord]] = defaultdict(list)
+        found: dict[str, list[ServiceRecord]] = defaultdict(list)
         for known in self.shown:
-            if not known.deleted:
-                found[known.comparison_fields.get(NAME)].append(known)
+            if (name := known.comparison_fields.get(NAME)) and not known.deleted:
+                found[name].append(known)
         return found
 
     @cached_property
@@ -110,9 +111,13 @@ class PlanningView:
         """Return whether a list contains the record."""
         return remote_id in self.by_id or self.contains(remote_id)
 
-    def shared_in_flight(self, key: str, match_keys: Iterable[str]) -> str | None:
-        """Return the first of `match_keys` that an in-flight row with another key has too."""
-        return next((k for k in match_keys if self._rows_in_flight.get(k, set()) - {key}), None)
+    def like_in_flight(self, key: str, finders: Finders, marks: Sequence[str]) -> str | None:
+        """Return why a row may be the person of an in-flight row with another key: the code for a reviewer."""
+        others = {k: self._rows_in_flight.get(k, set()) - {key} for k in (*finders, *marks[:1])}
+        if shared := next(filter(others.get, finders), None):
+            return finders[shared].review_code
+        known, named = {*marks[1:]}, others[marks[0]] if marks else ()
+        return "same_name_only" if any(known.isdisjoint(self.in_flight[k]) for k in named) else None
 
     def is_outdated(
         self, in_flight: Mapping[str, Collection[str]], match_keys: Collection[str]
@@ -141,9 +146,8 @@ def finders_of(sheet: Sheet, identity: Identity) -> Mapping[int, Finders]:
 
 def names_of(sheet: Sheet, identity: Identity) -> frozenset[str]:
     """Return the digests of the rows' names."""
-    return frozenset(
-        filter(None, (identity.comparison_digests(r.values)[NAME] for r in sheet.rows))
-    )
+    names = (identity.comparison_digests(row.values)[NAME] for row in sheet.rows)
+    return frozenset(filter(None, names))
 
 
 def match_keys_of(sheet: Sheet, identity: Identity) -> frozenset[str]:
@@ -197,17 +201,12 @@ def match(
     return Match(gone[0]) if found is NOTHING and gone else found
 
 
-def namesakes(
-    identity: Identity,
-    by_name: Mapping[str | None, Sequence[ServiceRecord]],
-    values: Mapping[str, Any],
-) -> Match:
+def namesakes(identity: Identity, by_name: ByDigest, values: Mapping[str, Any]) -> Match:
     """Return the records that have a row's name and that no value distinguishes from it, for review."""
     row = identity.digests(values)
-    name = row.comparison_fields[NAME]
     found = [
         known
-        for known in (by_name.get(name, ()) if name else ())
+        for known in by_name.get(row.comparison_fields[NAME] or "", ())
         if known.distinguishing is not None
         and not {*known.distinguishing}.intersection(row.distinguishing)
     ]
@@ -236,7 +235,7 @@ def record_of_entry(
 
 
 def by_rules(
-    by_digest: Mapping[str, Sequence[ServiceRecord]],
+    by_digest: ByDigest,
     finders: Finders,
     comparison_fields: Mapping[str, str | None],
     but: Collection[str],

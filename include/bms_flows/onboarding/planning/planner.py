@@ -150,10 +150,9 @@ class _Planner:
         if found.reason is not None:
             action = Action.MANUAL_CHANGE if found.several else Action.REVIEW
             return replace(row, action=action, reason=found.reason, candidates=found.candidates)
-        other = self.view.shared_in_flight(row.key or "", finders)
-        if other is not None:
-            return replace(row, action=Action.REVIEW, reason=finders[other].review_code)
-        return row
+        marks = self.identity.name_marks(values)
+        like = self.view.like_in_flight(row.key or "", finders, marks)
+        return row if like is None else replace(row, action=Action.REVIEW, reason=like)
 
     def _unless_given_up(self, row: PlannedRow, entry: Entry) -> PlannedRow:
         """Keep a "give up" decision within its drop; a row of another drop goes to review again."""

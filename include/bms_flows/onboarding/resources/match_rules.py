@@ -125,6 +125,20 @@ class Identity:
         known = tuple([name for name, each in self.distinguishing.items() if once.forms(each)])
         return Digests(key, others, loose, self._comparison_digests(once), known)
 
+    def in_flight_digests(self, values: Mapping[str, Any]) -> Collection[str]:
+        """Return all digests by which a row may be found that no list shows yet."""
+        return [*self.rules_by_digest(values), *self.name_marks(values)]
+
+    def name_marks(self, values: Mapping[str, Any]) -> list[str]:
+        """Return the digest of the name, then that with each field that distinguishes namesakes.
+
+        Empty if a key identifies a record without its name.
+        """
+        once = Comparable(values)
+        name = None if self.always_trusted else self._comparison_digests(once)["name"]
+        known = (field for field, each in self.distinguishing.items() if once.forms(each))
+        return [name, *(f"{name} {field}" for field in known)] if name else []
+
     def scope_of(self, values: Mapping[str, Any]) -> Any:
         """Return the scope value of `values`, None if the resource has no scope."""
         return None if self.scope is None else values.get(self.scope)

@@ -10,7 +10,7 @@ from typing import Any
 
 from bms_flows.onboarding.ledger.entry import EXISTED, Entry
 from bms_flows.onboarding.ledger.store import PostgresLedger
-from bms_flows.onboarding.planning.matching import by_rules
+from bms_flows.onboarding.planning.matching import NOTHING, ByDigest, by_rules, namesakes
 from bms_flows.onboarding.resources.evidence import (
     NAME,
     Ambiguous,
@@ -28,7 +28,6 @@ from bms_flows.onboarding.resources.snapshot import ServiceLists
 
 RowBodies = Mapping[int, tuple[Entry, Mapping[str, Any]]]
 """Ledger rows with their creation bodies, by number."""
-ByDigest = Mapping[str, Sequence[ServiceRecord]]
 MatchRules = Mapping[str, MatchRule]
 ComparisonFields = Mapping[str, str | None]
 
@@ -55,7 +54,7 @@ async def verdicts(
     owners = await ledger.owners({k.remote_id for each in nearby.values() for k in each})
     siblings = await ledger.by_key(set(owners.values())) if owners else {}
     found: dict[int, Verdict] = {}
-    for number, (entry, _) in rows.items():
+    for number, (entry, body) in rows.items():
         candidates = [
             known
             for known in nearby[number]
@@ -68,7 +67,7 @@ async def verdicts(
             if owners.get(known.remote_id, entry.key) != entry.key
         }
         if entry.unsent:
-            found[number] = _unsent(rules[number], fields[number], candidates)
+            found[number] = _unsent(identity, body, rules[number], candidates)
         else:
             before = earlier[entry.snapshot_id]
             changed = {
@@ -90,11 +89,11 @@ async def _namesakes(
     new: Mapping[int | None, ByDigest],
     fields: Mapping[int, ComparisonFields],
 ) -> dict[int, list[ServiceRecord]]:
-    """Return, for rows that were sent, the new records with the row's name and no key of another row."""
+    """Return the new records with the row's name and no key of another row."""
     found = {
         number: list(new[entry.snapshot_id].get(fields[number].get(NAME) or "", ()))
         for number, (entry, _) in rows.items()
-        if not entry.unsent and earlier[entry.snapshot_id] is not None
+        if earlier[entry.snapshot_id] is not None
     }
     keys = {known.key for each in found.values() for known in each if known.key}
     others = await ledger.by_key(keys) if keys else {}
@@ -105,12 +104,16 @@ async def _namesakes(
 
 
 def _unsent(
+    identity: Identity,
+    body: Mapping[str, Any],
     rules: MatchRules,
-    comparison_fields: ComparisonFields,
     nearby: Sequence[ServiceRecord],
 ) -> Verdict:
     """Decide like the planner whether a matching record is the row's."""
+    comparison_fields = identity.comparison_digests(body)
     match = by_rules(_indexed(nearby), rules, comparison_fields, but=())
+    if match is NOTHING:
+        match = namesakes(identity, _indexed([k for k in nearby if not k.deleted]), body)
     known = match.known
     if known is None:
         return NothingFound() if match.reason is None else Ambiguous(match.candidates, match.reason)
