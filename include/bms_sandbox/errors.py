@@ -13,16 +13,11 @@ from bms_sandbox.dialect import Dialect
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An HTTP response before it is sent: status, headers, body in chunks."""
+    """An HTTP response before it is sent."""
 
     status: int
     headers: tuple[tuple[bytes, bytes], ...]
-    chunks: tuple[bytes, ...]
-
-    @property
-    def size(self) -> int:
-        """Return the length of the body in bytes."""
-        return sum(map(len, self.chunks))
+    body: bytes
 
 
 @dataclass(eq=False)
@@ -39,21 +34,17 @@ class ServiceError(Exception):
 
 def json_reply(body: bytes, status: int = 200) -> Reply:
     """Wrap an encoded JSON body."""
-    return Reply(status, ((b"content-type", b"application/json"),), (body,))
+    return Reply(status, ((b"content-type", b"application/json"),), body)
 
 
 def array_reply(chunks: Iterable[bytes], dialect: Dialect) -> Reply:
-    """Return comma-joined rows as one JSON array, without copying."""
-    written = [b"["]
-    for chunk in filter(None, chunks):
-        if len(written) > 1:
-            written.append(b",")
-        written.append(chunk)
-    if len(written) == 1 and dialect.no_rows != "array":
+    """Return comma-joined rows as one JSON array."""
+    rows = b",".join(filter(None, chunks))
+    if not rows and dialect.no_rows != "array":
         if dialect.no_rows == "not_found":
             raise ServiceError(404, "no_rows", "there are no rows")
-        return json_reply(b"null") if dialect.no_rows == "null" else Reply(204, (), ())
-    return Reply(200, ((b"content-type", b"application/json"),), (*written, b"]"))
+        return json_reply(b"null") if dialect.no_rows == "null" else Reply(204, (), b"")
+    return json_reply(b"[%b]" % rows)
 
 
 def error_reply(error: ServiceError, dialect: Dialect) -> Reply:
@@ -63,7 +54,7 @@ def error_reply(error: ServiceError, dialect: Dialect) -> Reply:
     headers += [(name.encode(), value.encode()) for name, value in error.headers.items()]
     if error.retry_after is not None and dialect.retry_after != "absent":
         headers.append((b"retry-after", _retry_after(error.retry_after, dialect).encode()))
-    return Reply(error.status, tuple(headers), (body,))
+    return Reply(error.status, tuple(headers), body)
 
 
 def _body(error: ServiceError, dialect: Dialect) -> tuple[bytes, bytes]:

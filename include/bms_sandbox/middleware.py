@@ -103,7 +103,7 @@ class ServiceMiddleware:
             self._remember(scope, reply)
             reply = self._wrong(operation, scope, self._stale(operation, reply))
         forms = service.shown_forms
-        if reply.status < 300 and reply.size and forms.touches(operation.name):  # noqa: PLR2004 -> a success
+        if reply.status < 300 and reply.body and forms.touches(operation.name):  # noqa: PLR2004 -> a success
             change = partial(forms.changed_content, operation.name)
             reply = rewritten(reply, change, service.encoder.encode)
         await self._send(operation, request, reply, scope, receive, send)
@@ -156,7 +156,7 @@ class ServiceMiddleware:
         await self.operations(scope, receive, keep)
         start, *bodies = messages
         headers = tuple((n, v) for n, v in start["headers"] if n != b"content-length")
-        return Reply(start["status"], headers, tuple(b.get("body", b"") for b in bodies))
+        return Reply(start["status"], headers, b"".join(b.get("body", b"") for b in bodies))
 
     def _stale(self, operation: Operation, reply: Reply) -> Reply:
         """Return the response to the operation's request before if the fault fires."""
@@ -232,13 +232,14 @@ class ServiceMiddleware:
     ) -> None:
         """Send `reply` complete, malformed, truncated or slowly."""
         take = self.service.faults.take
-        if reply.size > 1 and take("malformed_json", operation.name):
+        half = reply.body[: len(reply.body) // 2]
+        if half and take("malformed_json", operation.name):
             request.outcome = "malformed_json"
-            await self._finish(request, Reply(reply.status, reply.headers, (_half(reply),)), send)
-        elif reply.size > 1 and take("truncated_body", operation.name):
+            await self._finish(request, Reply(reply.status, reply.headers, half), send)
+        elif half and take("truncated_body", operation.name):
             request.outcome = "truncated_body"
             await _start(reply, send)
-            await send(_chunk(_half(reply), more=True))
+            await send(_chunk(half, more=True))
             await transport.close(scope, receive)
         elif fault := take("slow_body", operation.name):
             request.outcome = str(reply.status)
@@ -250,13 +251,11 @@ class ServiceMiddleware:
         if request.outcome == "unfinished":
             request.outcome = str(reply.status)
         await _start(reply, send)
-        for chunk in reply.chunks:
-            await send(_chunk(chunk, more=True))
-        await send(_chunk(b"", more=False))
+        await send(_chunk(reply.body, more=False))
 
 
 async def _start(reply: Reply, send: Send) -> None:
-    length = (b"content-length", str(reply.size).encode())
+    length = (b"content-length", str(len(reply.body)).encode())
     headers = [*reply.headers, length]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
 
@@ -265,12 +264,8 @@ def _chunk(body: bytes, *, more: bool) -> Message:
     return {"type": "http.response.body", "body": body, "more_body": more}
 
 
-def _half(reply: Reply) -> bytes:
-    return b"".join(reply.chunks)[: reply.size // 2]
-
-
 async def _send_slowly(reply: Reply, fault: Fault, send: Send) -> None:
-    body = b"".join(reply.chunks)
+    body = reply.body
     size = max(1, -(-len(body) // SLOW_CHUNKS))
     await _start(reply, send)
     for at in range(0, len(body), size):

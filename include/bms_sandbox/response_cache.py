@@ -85,6 +85,6 @@ class ResponseCache:
 
     def put(self, question: tuple[str, bytes], reply: Reply) -> None:
         """Cache a response unless the cache is full."""
-        if self._size + reply.size <= self.limit:
+        if self._size + len(reply.body) <= self.limit:
             self._kept[question] = reply
-            self._size += reply.size
+            self._size += len(reply.body)

@@ -46,17 +46,10 @@ class Table:
         """Return the smallest number in use."""
         return min((r.row[self.number] for r in self._records.values()), default=1)
 
-    def add(
-        self,
-        row: Row,
-        made_at: datetime | None = None,
-        seen_from: datetime | None = None,
-        listed_from: datetime | None = None,
-        read_from: datetime | None = None,
-    ) -> None:
-        """Add a row, visible from the given times."""
-        self._records[row[self.key]] = Record(row, made_at, seen_from, listed_from, read_from)
-        self._lagging += [at for at in (seen_from, listed_from) if at]
+    def add(self, row: Row, **times: datetime | None) -> None:
+        """Add a row, with the times of its `Record`."""
+        self._records[row[self.key]] = added = Record(row, **times)
+        self._lagging += [at for at in (added.seen_from, added.listed_from) if at]
         self._last = max(self._last, row[self.number])
         self.version += 1
 

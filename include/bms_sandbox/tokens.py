@@ -4,7 +4,7 @@ import hmac
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields
 from typing import Any
 
 import jwt
@@ -50,12 +50,7 @@ class Tokens:
 
     def issue(self, client_id: str, application_id: str, secret: str, dialect: Dialect) -> str:
         """Return a new token; raise 401 for wrong credentials."""
-        known = self.credentials
-        pairs = (
-            (client_id, known.client_id),
-            (application_id, known.application_id),
-            (secret, known.secret),
-        )
+        pairs = zip((client_id, application_id, secret), astuple(self.credentials), strict=True)
         if not all(hmac.compare_digest(a.encode(), b.encode()) for a, b in pairs):
             raise ServiceError(
                 401, "invalid_client", "client_id, application_id or secret is wrong"

@@ -45,13 +45,12 @@ def question_of(path: str, query: bytes) -> Question:
 
 def rewritten(reply: Reply, change: Callable[[Any], Any], write: Callable[[Any], bytes]) -> Reply:
     """Return a response with its JSON content changed; amounts keep their notation."""
-    content = change(_READ.decode(b"".join(reply.chunks)))
-    return Reply(reply.status, reply.headers, (write(content),))
+    return Reply(reply.status, reply.headers, write(change(_READ.decode(reply.body))))
 
 
 def is_empty_list(reply: Reply) -> bool:
     """Return whether a response is a list without rows."""
-    content = _READ.decode(b"".join(reply.chunks))
+    content = _READ.decode(reply.body)
     return not (content.get("data", True) if isinstance(content, dict) else content)
 
 

@@ -53,7 +53,7 @@ def test_cached_responses_follow_changed_contacts_and_require_a_token(fast: Call
 
 def test_responses_are_cached_up_to_the_limit() -> None:
     answers = ResponseCache(limit=10)
-    small, large = Reply(200, (), (b"12345",)), Reply(200, (), (b"123456",))
+    small, large = Reply(200, (), b"12345"), Reply(200, (), b"123456")
     answers.put(("a", b""), small)
     answers.put(("b", b""), large)
     assert answers.get(("a", b""), None) is small

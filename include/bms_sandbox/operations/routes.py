@@ -95,7 +95,7 @@ class Resource:
             content = service.encoder.row(row, tuple(self.created.model_fields))
             return json_reply(content, dialect.create_status)
         if dialect.created_id == "empty":
-            return Reply(dialect.create_status, (), (b"",))
+            return Reply(dialect.create_status, (), b"")
         shapes = {
             "number": row["id"],
             "string": str(row["id"]),

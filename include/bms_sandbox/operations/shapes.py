@@ -136,6 +136,6 @@ def models(name: str, table: str, **types: Any) -> Models:
 
 def response(reply: Reply) -> Response:
     """Return a finished response to FastAPI unchanged."""
-    result = Response(b"".join(reply.chunks), reply.status)
+    result = Response(reply.body, reply.status)
     result.raw_headers.extend(reply.headers)
     return result
