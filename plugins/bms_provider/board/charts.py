@@ -1,16 +1,15 @@
-"""SVG charts, rendered on the server: stacked bars, and a gauge.
+"""Stacked bars, as the template `chart.svg` draws them on the server.
 
-An SVG contains shapes only, since it stretches to the width of the page. The template adds the axis
-labels, the legend and a table of the same values. CSS classes set the colours.
+An SVG contains shapes only, since it stretches to the width of the page. The page adds the axis labels,
+the legend and a table of the same values. CSS classes set the colours.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from math import floor, log10
-
-from markupsafe import Markup
+from typing import NamedTuple
 
 from bms_flows.runtime.settings import Language
 from bms_flows.texts import CHARTS
@@ -34,6 +33,16 @@ class Series:
     name: str
     values: Sequence[float | None]
     kind: str
+
+
+class Bar(NamedTuple):
+    """A part of a stacked bar, in SVG coordinates."""
+
+    kind: str
+    x: float
+    y: float
+    width: float
+    height: float
 
 
 @dataclass(frozen=True)
@@ -72,32 +81,18 @@ class Chart:
         """The values as table rows, one per label."""
         return [*zip(self.labels, self._columns, strict=True)]
 
-    @property
-    def svg(self) -> Markup:
-        """The chart as an SVG element; its description contains the last values."""
-        name = f"chart-{next(_names)}"
-        return Markup(
-            '<svg class="chart" viewBox="0 0 {w:g} {h:g}" preserveAspectRatio="none" role="img" '
-            'aria-labelledby="{name}-t {name}-d"><title id="{name}-t">{title}</title>'
-            '<desc id="{name}-d">{about}</desc>'
-            '<path class="grid" d="M0 0.5H{w:g}M0 {half:g}H{w:g}"/>{shapes}'
-            '<path class="axis" d="M0 {zero:.2f}H{w:g}"/></svg>'
-        ).format(
-            w=WIDTH,
-            h=HEIGHT,
-            half=self._y(self.top / 2),
-            zero=min(self._y(0), HEIGHT - 0.5),
-            name=name,
-            title=self.title,
-            about=self._about(),
-            shapes=self._bars(),
-        )
+    @cached_property
+    def name(self) -> str:
+        """Name of the chart, unique on its page."""
+        return f"chart-{next(_names)}"
 
     @cached_property
     def _columns(self) -> list[tuple[float | None, ...]]:
         return [*zip(*(series.values for series in self.series), strict=True)]
 
-    def _about(self) -> str:
+    @property
+    def about(self) -> str:
+        """Description with the last values."""
         first, last = (self.labels[0], self.labels[-1]) if self.labels else ("", "")
         values = ", ".join(
             f"{series.name} {formatting.chart_value(series.values[-1])}"
@@ -115,50 +110,26 @@ class Chart:
             (sum(v for v in column if v > 0), sum(v for v in column if v < 0)) for column in columns
         ]
 
-    def _y(self, value: float) -> float:
+    def y(self, value: float) -> float:
         """Return the y coordinate of a value, from the upper edge."""
         return HEIGHT * (self.top - value) / (self.top - self.floor)
 
-    def _bars(self) -> Markup:
-        step = WIDTH / max(len(self.labels), 1)
-        width = min(step * 0.8, MAX_BAR_WIDTH)
-        shapes = []
-        for index, column in enumerate(self._columns):
-            stacked = {True: 0.0, False: 0.0}
-            for series, value in zip(self.series, column, strict=True):
-                if not value:
-                    continue
+    @property
+    def step(self) -> float:
+        """Width of a label's part of the chart."""
+        return WIDTH / max(len(self.labels), 1)
+
+    def bars(self, index: int) -> Iterator[Bar]:
+        """Yield the bars at a label."""
+        width = min(self.step * 0.8, MAX_BAR_WIDTH)
+        stacked = {True: 0.0, False: 0.0}
+        for series, value in zip(self.series, self._columns[index], strict=True):
+            if value:
                 near = stacked[value > 0]
                 stacked[value > 0] = far = near + value
-                upper, lower = sorted((self._y(near), self._y(far)))
-                shapes.append(
-                    Markup('<rect class="fill {}" x="{:.2f}" y="{:.2f}" width="{:.2f}" height="{:.2f}"/>')
-                    .format(series.kind, (index + 0.5) * step - width / 2, upper, width, lower - upper)
-                )  # fmt: skip
-            shapes.append(self._tooltip(index, column, step))
-        return Markup("").join(shapes)
-
-    def _tooltip(self, index: int, column: Sequence[float | None], step: float) -> Markup:
-        """Return an invisible area with the values of a label as its tooltip."""
-        values = [
-            f"{series.name}: {formatting.chart_value(value)}"
-            for series, value in zip(self.series, column, strict=True)
-            if value is not None
-        ]
-        return Markup('<rect class="tooltip" x="{:.2f}" y="0" width="{:.2f}" height="{:g}"><title>{}</title></rect>').format(
-            index * step, step, HEIGHT, "\n".join([self.labels[index], *values])
-        )  # fmt: skip
-
-
-def gauge(share: float | None) -> Markup:
-    """Return a bar that is filled by `share`, with a CSS class for shares above the limit of 1."""
-    if share is None:
-        return Markup("")
-    filled = max(0.0, min(share, 1.0)) * 100
-    return Markup(
-        '<svg class="gauge{}" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">'
-        '<rect class="whole" width="100" height="4"/><rect class="part" width="{:.1f}" height="4"/></svg>'
-    ).format(" beyond" if share > 1 else "", filled)
+                upper, lower = sorted((self.y(near), self.y(far)))
+                left = (index + 0.5) * self.step - width / 2
+                yield Bar(series.kind, left, upper, width, lower - upper)
 
 
 def round_up(value: float) -> float:

@@ -20,7 +20,7 @@ from bms_flows.onboarding.resources.remotes import REMOTES
 from bms_flows.onboarding.settings import OnboardingSettings
 from bms_flows.runtime.settings import Language
 from bms_flows.texts import PLAN_PAGE, SECTIONS, WITHDRAWN
-from bms_provider.board import charts, formatting, states
+from bms_provider.board import formatting, states
 from bms_provider.board import texts as board_texts
 from bms_provider.board.access import Viewer, ViewerDep
 from bms_provider.board.links import Links
@@ -40,9 +40,7 @@ TEMPLATES.filters["reason"] = lambda stored, language, resource: reason_text(
 )
 TEMPLATES.filters["filled"] = lambda rows, column: any(row.cells[column] for row in rows)
 TEMPLATES.filters["row_reason"] = board_texts.row_reason
-TEMPLATES.globals.update(
-    gauge=charts.gauge, PLAN_PAGE=PLAN_PAGE, SECTIONS=SECTIONS, WITHDRAWN=WITHDRAWN
-)
+TEMPLATES.globals.update(PLAN_PAGE=PLAN_PAGE, SECTIONS=SECTIONS, WITHDRAWN=WITHDRAWN)
 
 
 @lru_cache(maxsize=1)
