@@ -6,8 +6,8 @@ Each step is idempotent; steps pass only the plan's id and the number of a chunk
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
-from functools import cached_property
+from datetime import date, datetime, time
+from functools import cached_property, partial
 from typing import Final
 
 from sqlalchemy import Engine
@@ -24,6 +24,7 @@ from bms_flows.onboarding.planning.plan import (
     Plan,
     PlanInputs,
     PlannedRow,
+    approval_decision,
     changes_since_approval,
 )
 from bms_flows.onboarding.planning.planner import make
@@ -236,8 +237,16 @@ class Creation:
     async def _decide(
         self, plan: Plan, sheet: Sheet | None, *, by_setting: bool
     ) -> ApprovalDecision:
-        policy = approval.Policy(self.settings, self.rules.plan, self.today, sheet)
-        return await asyncio.to_thread(self.plans.decide, plan, policy, by_setting=by_setting)
+        """Decide whether a plan needs approval; `sheet` None: of rows that a reviewer releases."""
+        judge = partial(
+            approval_decision,
+            *(plan, self.rules.plan, self.settings.approval, self.today),
+            truncated_at=sheet.truncated_at if sheet else None,
+            columns_left_out=sheet.columns_left_out if sheet else 0,
+        )
+        midnight = datetime.combine(self.today, time(), self.settings.time_zone)
+        decide = partial(self.plans.decide, plan, judge, since=midnight, by_setting=by_setting)
+        return await asyncio.to_thread(decide)
 
     async def _plan_of_released(self, chosen: ChosenRows, decision: ReviewDecision) -> Plan:
         bodies = await bodies_to_send(self.ledger, chosen.rows)

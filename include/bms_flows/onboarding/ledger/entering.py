@@ -5,6 +5,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
+import msgspec
 from sqlalchemy import Connection, Engine, delete, null, select, update
 from sqlalchemy import bindparam as bind
 from sqlalchemy.dialects.postgresql import insert
@@ -161,28 +162,15 @@ def _insert(
     snapshot_id: int | None,
 ) -> set[int]:
     """Insert the rows whose keys are new; return their ids."""
-    values = [
-        {
-            "resource": resource,
-            "key": row.key,
-            "digest": row.digest,
-            "drop_id": drop_id,
-            "line": row.line,
-            "state": State.READY if row.reason is None else State.REVIEW,
-            "attempt": 0,
-            "max_attempts": attempts,
-            "empty_lookups": 0,
-            "snapshot_id": snapshot_id,
-            "reason": row.reason,
-            "evidence": [],
-            "candidates": list(row.candidates),
-            "alike": list(row.alike),
-            "manager_key": row.manager_key,
-            "entered_at": now,
-            "changed_at": now,
-        }
-        for row in rows.values()
-    ]
+    shared = {"resource": resource, "drop_id": drop_id, "snapshot_id": snapshot_id, "evidence": []}
+    shared |= {"attempt": 0, "max_attempts": attempts, "empty_lookups": 0}
+    shared |= {"entered_at": now, "changed_at": now}
+    values = []
+    for row in rows.values():
+        planned = msgspec.structs.asdict(row)
+        del planned["body"]
+        state = State.READY if row.reason is None else State.REVIEW
+        values.append({**planned, **shared, "state": state})
     statement = insert(creation).on_conflict_do_nothing().returning(creation.c.id)
     return set(connection.scalars(statement, values))
 

@@ -219,6 +219,11 @@ def write(connection: Connection, moves: Sequence[tuple[Entry, Transition]], at:
             .values({name: bind(name) for name in names} | {"changed_at": at}),
             [dict(zip(names, row, strict=True), number=number) for number, row in rows.items()],
         )
+    add_events(connection, [move for _, move in moves if move.what is not None], at)
+
+
+def add_events(connection: Connection, moves: Sequence[Transition], at: datetime) -> None:
+    """Add the events of transitions to the history of their rows in the caller's transaction."""
     events = [
         {
             "creation_id": move.entry.id,
@@ -228,8 +233,7 @@ def write(connection: Connection, moves: Sequence[tuple[Entry, Transition]], at:
             "who": move.who,
             "detail": move.detail,
         }
-        for _, move in moves
-        if move.what is not None
+        for move in moves
     ]
     if events:
         connection.execute(insert(creation_event), events)

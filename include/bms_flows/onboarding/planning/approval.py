@@ -1,8 +1,8 @@
 """Store of plans and their approval states: made, approved or refused, applied."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date, datetime, time
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -21,15 +21,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from bms_flows.onboarding.faults import fault_to_json
 from bms_flows.onboarding.ledger.store import among
-from bms_flows.onboarding.planning.plan import (
-    ApprovalDecision,
-    Plan,
-    PlannedRow,
-    approval_decision,
-)
-from bms_flows.onboarding.planning.rules import PlanLimits
-from bms_flows.onboarding.reading.sheet import Sheet
-from bms_flows.onboarding.settings import OnboardingSettings
+from bms_flows.onboarding.planning.plan import ApprovalDecision, Plan, PlannedRow
 from bms_warehouse.database import NOW
 from bms_warehouse.locks import serialize
 from bms_warehouse.tables import creation_plan
@@ -46,43 +38,29 @@ class NotApproved(Exception):
 
 
 @dataclass(frozen=True)
-class Policy:
-    """What decides whether a plan needs approval, besides the plan and the rows of the day."""
-
-    settings: OnboardingSettings
-    limits: PlanLimits
-    today: date
-    sheet: Sheet | None
-    """The content of the file; None for rows that a reviewer releases."""
-
-
-@dataclass(frozen=True)
 class Plans:
     """The plans of a drop, in `bms.creation_plan`."""
 
     engine: Engine
     drop_id: int
 
-    def decide(self, plan: Plan, policy: Policy, *, by_setting: bool) -> ApprovalDecision:
+    def decide(
+        self,
+        plan: Plan,
+        judge: Callable[[int], ApprovalDecision],
+        *,
+        since: datetime,
+        by_setting: bool,
+    ) -> ApprovalDecision:
         """Save a plan and decide whether it needs approval; if not, `BMS_APPROVAL` approves the plan.
 
-        An existing plan keeps its state. With `by_setting` false the setting approves no plan. A lock
-        per resource keeps two plans from using the same remaining rows of the day.
+        `judge` decides by the number of rows that the setting has approved `since` midnight. An existing
+        plan keeps its state. With `by_setting` false the setting approves no plan. A lock per resource
+        keeps two plans from using the same remaining rows of the day.
         """
-        settings, today = policy.settings, policy.today
         with self.engine.begin() as connection:
             serialize(connection, f"approval of {plan.resource}")
-            midnight = datetime.combine(today, time(), settings.time_zone)
-            unapproved = _created_without_approval(connection, plan, midnight)
-            decision = approval_decision(
-                plan,
-                policy.limits,
-                settings.approval,
-                today,
-                unapproved,
-                truncated_at=policy.sheet.truncated_at if policy.sheet else None,
-                columns_left_out=policy.sheet.columns_left_out if policy.sheet else 0,
-            )
+            decision = judge(_created_without_approval(connection, plan, since))
             self._save(connection, plan, decision)
             if by_setting and not decision.ask:
                 connection.execute(self._decided(plan.id, "approved", SETTING))

@@ -1,11 +1,11 @@
 """Managers of rows: their resolution, rejection of rows by the hierarchy, chunks in its order. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from bms.dates import parse_date
@@ -21,11 +21,9 @@ T = TypeVar("T", bound=Mapping[Any, Any])
 NUMBER, PAYROLL, EMAIL = WAYS = "id_manager", "manager_payroll_number", "manager_email"
 
 
-@dataclass(frozen=True)
-class Numbered:
-    """A record of the service, by the number that `id_manager` requires."""
-
-    number: int
+Manager = int | str
+"""The manager of a row: the number of a record in the service, as `id_manager` requires it, or the key of
+a row of the file, which is created before its reports."""
 
 
 @dataclass(frozen=True)
@@ -33,17 +31,6 @@ class Unnumbered:
     """A record of the service that is listed without the number that `id_manager` requires."""
 
     remote_id: str
-
-
-@dataclass(frozen=True)
-class FileRow:
-    """A row of the file, by key; the manager is created before the reports."""
-
-    key: str
-
-
-Manager = Numbered | FileRow
-"""The manager of a row."""
 
 
 @dataclass(frozen=True)
@@ -82,31 +69,32 @@ class Managers:
             return Fault("manager_twice", line, field=named[1], details={"other": other})
         [way] = named
         if way == NUMBER:  # of any entity, thus perhaps not listed
-            who = Numbered(int(values[NUMBER]))
+            who = int(values[NUMBER])
             return Fault("manager_deleted", line, field=way) if who in self._deleted else who
-        found = self._find(way, values)
-        return Fault(found, line, field=way) if isinstance(found, str) else found
+        return self._find(way, values, partial(Fault, line=line, field=way))
 
-    def _find(self, way: str, values: Mapping[str, Any]) -> Manager | str:
-        """Return the manager whom `way` names, or the code of a fault."""
+    def _find(
+        self, way: str, values: Mapping[str, Any], fault: Callable[[str], Fault]
+    ) -> Manager | Fault:
+        """Return the manager whom `way` names, or the `fault` of a code."""
         wanted, entity = normalize(values[way]), normalize(values.get("id_entity"))
         found = (self._by_email if way == EMAIL else self._by_payroll).get(wanted, ())
         if way == PAYROLL:  # payroll numbers are unique per entity
             here = [each for each in found if each.entity == entity]
             if found and not here:
-                return "manager_elsewhere"
+                return fault("manager_elsewhere")
             found = here
         kept = [each for each in found if not each.deleted]
         if found and not kept:
-            return "manager_deleted"
+            return fault("manager_deleted")
         best = _best(kept)
         if len(best) != 1:
-            return "manager_ambiguous" if best else "manager_unknown"
+            return fault("manager_ambiguous" if best else "manager_unknown")
         [who] = best
         start = values.get("start_date")
         if any(e.who == who and e.left_on and (not start or e.left_on < start) for e in found):
-            return "manager_left"
-        return "manager_without_number" if isinstance(who, Unnumbered) else who
+            return fault("manager_left")
+        return fault("manager_without_number") if isinstance(who, Unnumbered) else who
 
     @cached_property
     def _deleted(self) -> AbstractSet[Manager | Unnumbered]:
@@ -128,7 +116,7 @@ def candidate_of_record(known: ServiceRecord) -> ManagerCandidate:
         normalize(values.get("id_entity")),
         normalize(values.get("payroll_number")),
         normalize(values.get("business_email")),
-        Unnumbered(known.remote_id) if known.number is None else Numbered(known.number),
+        Unnumbered(known.remote_id) if known.number is None else known.number,
         left_on=parse_date(str(values["departure_date"])) if values.get("departure_date") else None,
         deleted=known.deleted,
     )
@@ -143,16 +131,16 @@ def candidate_of_row(
         normalize(values.get("id_entity")),
         normalize(values.get("payroll_number")),
         normalize(values.get("business_email")),
-        record.who if record else FileRow(key),
+        record.who if record else key,
         left_on=record.left_on if record else None,
         creates=creates,
     )
 
 
 def _best(found: Sequence[ManagerCandidate]) -> AbstractSet[Manager | Unnumbered]:
-    if all(isinstance(each.who, FileRow) for each in found):
+    if all(isinstance(each.who, str) for each in found):
         return {each.who for each in found}
-    return {each.who for each in found if each.creates or not isinstance(each.who, FileRow)}
+    return {each.who for each in found if each.creates or not isinstance(each.who, str)}
 
 
 def _grouped(

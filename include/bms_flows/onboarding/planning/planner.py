@@ -10,7 +10,6 @@ from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, Entry, State
 from bms_flows.onboarding.planning.managers import (
     Managers,
-    Numbered,
     candidate_of_record,
     candidate_of_row,
     in_review,
@@ -280,9 +279,9 @@ class _Planner:
                 return reject(row, manager)
             case _ if row.faults:
                 return row
-            case Numbered(number):
-                return replace(row, body={**row.body, "id_manager": number})
-        return replace(row, manager_key=manager.key)
+            case int():
+                return replace(row, body={**row.body, "id_manager": manager})
+        return replace(row, manager_key=manager)
 
     def _with_unseen(
         self, row: PlannedRow, values: Mapping[str, Any], managers: Managers
@@ -292,7 +291,7 @@ class _Planner:
         before = self.view.sent.get(entry.id) if entry.made else None
         changed = unread_changes(self.resource, values, row.body, before)
         record = self.view.records.get(row.known.remote_id) if row.known else None
-        if managers.of(row.line, values) == Numbered(getattr(record, "id_manager", None) or 0):
+        if managers.of(row.line, values) == (getattr(record, "id_manager", None) or 0):
             changed = [each for each in changed if each.path]
         if not changed:
             return replace(row, action=Action.ALREADY_THERE, reason=None)

@@ -9,16 +9,16 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Literal
 
-from sqlalchemy import Engine, exists, insert, literal, select
+from sqlalchemy import Engine, select
 
-from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, Entry, State
-from bms_flows.onboarding.ledger.store import PostgresLedger
+from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, Entry, State, Transition
+from bms_flows.onboarding.ledger.store import PostgresLedger, add_events, among
 from bms_flows.onboarding.resources.evidence import ServiceRecord
 from bms_flows.onboarding.resources.match_rules import Identity
 from bms_flows.onboarding.resources.snapshot import ServiceLists
+from bms_warehouse.database import clock
 from bms_warehouse.tables import creation_event
 
 Marks = tuple[tuple[str, str | None], ...]
@@ -115,26 +115,17 @@ async def find_duplicates(
 
 
 def _save(engine: Engine, found: Sequence[DuplicateFinding], entries: Mapping[str, Entry]) -> None:
+    event, rows = creation_event.c, [each.row for each in found]
+    events = select(event.creation_id, event.what, event.detail).where(
+        among(event.creation_id, rows)
+    )
+    findings = [
+        Transition(entries[each.key], each.what, " ".join(each.remote_ids)) for each in found
+    ]
     with engine.begin() as connection:
-        for each in found:
-            detail = " ".join(each.remote_ids)
-            known = exists().where(
-                creation_event.c.creation_id == each.row,
-                creation_event.c.what == each.what,
-                creation_event.c.detail == detail,
-            )
-            values = {
-                "creation_id": each.row,
-                "at": datetime.now(UTC),
-                "what": each.what,
-                "attempt": entries[each.key].attempt,
-                "detail": detail,
-            }
-            names = [creation_event.c[name] for name in values]
-            row = select(*(literal(v, creation_event.c[n].type) for n, v in values.items())).where(
-                ~known
-            )
-            connection.execute(insert(creation_event).from_select(names, row))
+        known = {tuple(row) for row in connection.execute(events)}
+        new = [each for each in findings if (each.entry.id, each.what, each.detail) not in known]
+        add_events(connection, new, clock(connection))
 
 
 def contradictions(

@@ -65,18 +65,9 @@ class RowOutcome:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the row of the receipt, without cell values."""
-        return {
-            "line": self.line,
-            "state": self.state,
-            "guid": self.guid,
-            "id": self.id,
-            "is_standby": self.is_standby,
-            "evidence": self.evidence,
-            "verified": list(self.verified),
-            "unverifiable": list(self.unverifiable),
-            "faults": [{"code": fault.code, "field": fault.field} for fault in self.faults],
-            "differences": [each.name for each in self.differences],
-        }
+        kept = {name: v for name, v in vars(self).items() if name not in ("key", "candidates")}
+        faults = [{"code": fault.code, "field": fault.field} for fault in self.faults]
+        return {**kept, "faults": faults, "differences": [each.name for each in self.differences]}
 
 
 def counts(outcomes: Sequence[RowOutcome]) -> Mapping[str, int]:

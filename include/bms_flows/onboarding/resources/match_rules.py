@@ -100,9 +100,11 @@ class Identity:
         """Whether every key identifies a record without its comparison fields."""
         return all(finder.trust == "always" for finder in self.keys)
 
-    def key(self, values: Mapping[str, Any]) -> str | None:
+    def key(self, values: "Values") -> str | None:
         """Return the digest of the natural key of `values`, None without a key."""
-        return self._key(Comparable(values))
+        once = Comparable.of(values)
+        found = (finder.digests(self.resource, once) for finder in self.keys)
+        return next((digests[0] for digests in found if digests), None)
 
     def keys_of(self, values: Mapping[str, Any]) -> dict[tuple[str, ...], Collection[str]]:
         """Return the digests of each key of `values`, also in its loose form, by the key's fields."""
@@ -112,18 +114,29 @@ class Identity:
                 found[each.fields] = {*found.get(each.fields, ()), *digests}
         return found
 
-    def rules_by_digest(self, values: Mapping[str, Any]) -> dict[str, MatchRule]:
+    def rules_by_digest(self, values: "Values") -> dict[str, MatchRule]:
         """Return all rules that may find the record of `values`, by digest, strongest first."""
-        return self._rules_by_digest(Comparable(values))
+        once = Comparable.of(values)
+        return {
+            digest: finder
+            for finder in (*self.keys, *self.possible_match_rules)
+            for digest in finder.digests(self.resource, once)
+        }
+
+    def comparison_digests(self, values: "Values") -> dict[str, str | None]:
+        """Return digests of the comparison fields of `values`; None for a missing field."""
+        once = Comparable.of(values)
+        found = ((name, *once.forms(each)) for name, each in self.comparison_fields.items())
+        return {name: _digest(forms) if forms else None for name, *forms in found}
 
     def digests(self, values: Mapping[str, Any]) -> Digests:
         """Return the key of `values`, the digests of the other rules, and the comparison digests."""
         once = Comparable(values)
-        key, found = self._key(once), self._rules_by_digest(once)
+        key, found = self.key(once), self.rules_by_digest(once)
         others = tuple(digest for digest in found if digest != key)
         loose = tuple(digest for digest, finder in found.items() if finder.loose)
         known = tuple([name for name, each in self.distinguishing.items() if once.forms(each)])
-        return Digests(key, others, loose, self._comparison_digests(once), known)
+        return Digests(key, others, loose, self.comparison_digests(once), known)
 
     def in_flight_digests(self, values: Mapping[str, Any]) -> Collection[str]:
         """Return all digests by which a row may be found that no list shows yet."""
@@ -143,25 +156,6 @@ class Identity:
         """Return the scope value of `values`, None if the resource has no scope."""
         return None if self.scope is None else values.get(self.scope)
 
-    def comparison_digests(self, values: Mapping[str, Any]) -> dict[str, str | None]:
-        """Return digests of the comparison fields of `values`; None for a missing field."""
-        return self._comparison_digests(Comparable(values))
-
-    def _key(self, values: "Comparable") -> str | None:
-        found = (finder.digests(self.resource, values) for finder in self.keys)
-        return next((digests[0] for digests in found if digests), None)
-
-    def _rules_by_digest(self, values: "Comparable") -> dict[str, MatchRule]:
-        return {
-            digest: finder
-            for finder in (*self.keys, *self.possible_match_rules)
-            for digest in finder.digests(self.resource, values)
-        }
-
-    def _comparison_digests(self, values: "Comparable") -> dict[str, str | None]:
-        found = ((name, *values.forms(each)) for name, each in self.comparison_fields.items())
-        return {name: _digest(forms) if forms else None for name, *forms in found}
-
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
@@ -170,12 +164,20 @@ class Comparable:
     values: Mapping[str, Any]
     _found: dict[Extractor, Collection[str]] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, values: "Values") -> "Comparable":
+        """Return values as they are if they are comparable."""
+        return values if isinstance(values, cls) else cls(values)  # type: ignore[arg-type]  # a mapping
+
     def forms(self, extract: Extractor) -> Collection[str]:
         """Return what an extractor finds; nothing if a value is missing."""
         if extract not in self._found:
             found = extract(self.values)
             self._found[extract] = (found,) if isinstance(found, str) else found or ()
         return self._found[extract]
+
+
+Values = Mapping[str, Any] | Comparable
 
 
 def similar_rows(identity: Identity, bodies: Mapping[int, Mapping[str, Any]]) -> dict[int, int]:
