@@ -148,7 +148,7 @@ class Identity:
         Empty if a key identifies a record without its name.
         """
         once = Comparable(values)
-        name = None if self.always_trusted else self._comparison_digests(once)["name"]
+        name = None if self.always_trusted else self.comparison_digests(once)["name"]
         known = (field for field, each in self.distinguishing.items() if once.forms(each))
         return [name, *(f"{name} {field}" for field in known)] if name else []
 
