@@ -33,6 +33,7 @@ LEARNED_WITHIN_S: Final = 24 * 3600.0
 SAMPLE: Final = 20
 """Maximum number of missing records whose details are read."""
 MINUTE: Final = 60.0
+QUARTER: Final = 15 * MINUTE
 NEVER: Final = float("-inf")
 WITNESSES: Final = 2
 """Rows of each list that are sent last; the second one in case the first one fails."""
@@ -61,7 +62,7 @@ def learned_offset(own: Iterable[tuple[Entry, str | None]], in_flight: timedelta
         if (shown := _seconds(created_on)) is not None and entry.intended_s is not None
     ]
     values = [shown for shown, _ in pairs]
-    if not pairs or all(value % MINUTE == 0 and _is_midnight(value) for value in values):
+    if all(value % QUARTER == 0 for value in values):  # perhaps a midnight, in some zone
         return None
     differences = [shown - intended for shown, intended in pairs]
     precision = MINUTE if all(value % MINUTE == 0 for value in values) else 1.0
@@ -145,8 +146,3 @@ def _seconds(created_on: str | None) -> float | None:
     if moment is None or len(created_on or "") <= len("2026-01-01"):
         return None
     return moment.timestamp()
-
-
-def _is_midnight(value: float) -> bool:
-    """Return whether a value is a midnight in a zone of full quarters of an hour."""
-    return value % 900 == 0
