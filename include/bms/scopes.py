@@ -12,16 +12,16 @@ KNOWN: Final = frozenset(each.scope for each in ENDPOINTS if each.scope)
 
 
 def granted_scopes(scope: Any) -> frozenset[str] | None:
-    """Return the scopes of a token response, or None if they are unknown.
+    """Return the interface's scopes that a token response grants, or None if they are unknown.
 
+    Any other text, which logs and XCom would repeat, is ignored.
     The interface defines an array of strings; a string separated by spaces or commas works as
     well. A missing, empty or mistyped value, or one that names no scope of the interface, such as
     `api://bms/read:contact`, means unknown: our assumption.
     """
     parts = [scope] if isinstance(scope, str) else scope if isinstance(scope, list) else []
     names = (name for part in parts if isinstance(part, str) for name in re.split(r"[\s,]+", part))
-    found = frozenset(filter(None, names))
-    return None if found.isdisjoint(KNOWN) else found
+    return KNOWN.intersection(names) or None
 
 
 def require_scopes(endpoints: Iterable[Endpoint], granted: Collection[str] | None) -> None:

@@ -43,7 +43,7 @@ def test_a_token_is_masked_before_its_first_use() -> None:
         ({}, f"valid for 3600 seconds. Granted: {', '.join(SCOPES)}. Missing: none."),
         (
             {"granted_scopes": ["read:contact", "other"]},
-            f"Granted: other, read:contact. Missing: {', '.join(OTHER_SCOPES)}.",
+            f"Granted: read:contact. Missing: {', '.join(OTHER_SCOPES)}.",
         ),
         ({"scope_shape": "empty"}, "does not report which scopes"),
     ],
