@@ -95,10 +95,7 @@ def months(deadline: Deadline, ends: Sequence[LoadEnd], now: datetime) -> list[M
         kept[month] += not found
         of_month.update(sorted({*found})[:1])
         day = deadline.needs(day)
-    return [
-        Month(month, kept[month], of.total(), sorted(of.items()))
-        for month, of in sorted(causes.items(), reverse=True)
-    ]
+    return [Month(each, kept[each], of.total(), sorted(of.items())) for each, of in causes.items()]
 
 
 def _cause(

@@ -261,6 +261,8 @@ def test_holidays_move_the_ends_of_months() -> None:
     holidays = {*days(date(2026, 1, 7), 21), *(each + DAY for each in ends)}
     known = DayHistory(weekday | dict.fromkeys(ends, 60), holidays)
     assert known.expected(day, day + 30 * DAY) == (60, 60)
+    shorter = replace(known, holidays={*holidays, date(2026, 1, 6)})
+    assert shorter.expected(day, day + 30 * DAY) == (20, 20)
 
 
 @pytest.mark.parametrize(
@@ -291,6 +293,8 @@ def test_a_year_ago_is_compared_with_what_was_usual_then() -> None:
     assert expected(MONDAY, dict.fromkeys(counts, 4), per_day=10, holidays={YEAR_AGO}) == (4, 10)
     later = {MONDAY - 7 * week * DAY: 20 for week in range(1, 9)}
     assert expected(MONDAY, dict.fromkeys(counts, 4) | later, per_day=10) == (8, 20)
+    since = {YEAR_AGO - n * DAY: 10 for n in range(-364, 57)} | dict.fromkeys(counts, 4)
+    assert DayHistory(since, {YEAR_AGO}).expected(MONDAY, TODAY + 9 * DAY) == (10, 10), "unknown"
 
 
 def accepted(start: date) -> StoredProfile:

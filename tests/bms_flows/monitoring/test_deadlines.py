@@ -96,6 +96,7 @@ def test_ten_years_of_clock_changes_and_holidays_are_right() -> None:
 
     found = months(DEADLINE, ends, now)
     assert len(found) >= 120
+    assert found == sorted(found, key=lambda each: each.month, reverse=True)
     assert sum(each.missed for each in found) > 200
     assert {each.month: each.kept for each in found} == {
         each.month: kept[each.month] for each in found
@@ -105,6 +106,33 @@ def test_ten_years_of_clock_changes_and_holidays_are_right() -> None:
         month: dict(each) for month, each in causes.items()
     }
     assert sum(kept.values()) + sum(missed.values()) == sum(e.kept + e.missed for e in found)
+
+
+@pytest.mark.parametrize(
+    ("loads", "cause"),
+    [
+        ([], "nothing_ran"),
+        ([("06:30", "complete")], None),
+        ([("06:31", "complete")], "late"),
+        ([("06:30", "failed")], "failed"),
+        ([("06:31", "failed")], "nothing_ran"),
+        ([("06:00", "failed"), ("06:10", "suspect"), ("05:00", "failed")], "suspect"),
+    ],
+)
+def test_a_missed_deadline_has_the_cause_of_the_last_load_before_it(
+    loads: list[tuple[str, str]], cause: str | None
+) -> None:
+    monday = datetime(2026, 3, 23, 6, tzinfo=UTC)
+    ends = [LoadEnd(1, monday, "complete", monday.date() - DAY)]
+    for at, state in loads:
+        ended = datetime.combine(monday + DAY, time.fromisoformat(at), UTC)
+        ends.append(LoadEnd(1, ended, state, monday.date()))
+    now = monday + timedelta(hours=26)
+    [month] = months(DEADLINE, ends, now)
+    assert (month.kept, month.causes) == (int(not cause), [(cause, 1)] if cause else [])
+    ends.append(LoadEnd(2, monday, "complete", monday.date() - DAY))
+    [month] = months(DEADLINE, ends, now)
+    assert month.causes == [(min(cause or "nothing_ran", "nothing_ran"), 1)], "one cause a day"
 
 
 def test_a_young_load_that_lacks_friday_is_overdue_on_monday() -> None:
@@ -122,6 +150,7 @@ def test_a_time_that_clocks_skip_is_the_time_to_which_they_jump() -> None:
     cairo = Deadline(time(0, 30), ZoneInfo("Africa/Cairo"), Holidays("EG"))
     at = cairo.at(date(2026, 4, 24)).astimezone(cairo.zone)
     assert f"{at:%H:%M}" == "01:30"
+    assert cairo.passed(datetime(2026, 3, 2, 22, 45, tzinfo=UTC)) == date(2026, 3, 3)
 
 
 def test_the_deadline_of_a_setting_is_a_time_of_day() -> None:
