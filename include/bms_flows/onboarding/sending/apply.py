@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from bms_flows.onboarding.ledger import transitions
+from bms_flows.onboarding.ledger import transitions, waits
 from bms_flows.onboarding.ledger.entry import EXISTING, OPEN, BootTime, Entry, State
 from bms_flows.onboarding.ledger.store import PostgresLedger, with_managers
 from bms_flows.onboarding.resources.service_remote import ServiceRemote
@@ -128,7 +128,7 @@ class Applier:
             entry.id
             for entry in mine
             if entry.state is State.READY
-            and not transitions.recently_checked(entry, now=now, max_age=max_age)
+            and not waits.recently_checked(entry, now=now, max_age=max_age)
         }
 
     def _breaker(self, mine: Sequence[Entry]) -> CircuitBreaker:
@@ -137,7 +137,7 @@ class Applier:
             longest_wait=self.settings.outage_wait_s,
             ticks=lambda: self.clock().seconds,
             sleep=self.sleep,
-            suspected=any(entry.reason == transitions.OUTAGE for entry in mine),
+            suspected=any(entry.reason == waits.OUTAGE for entry in mine),
         )
 
     async def _sendable(
@@ -188,7 +188,7 @@ class Applier:
         """Return the rows to send now; the last rows of a list wait for its ambiguous attempts."""
         ended, in_flight, clock = set[str](), set[str](), self.clock()
         for entry, body in unknown.values():
-            over = transitions.attempt_is_over(entry, now=now, clock=clock)
+            over = waits.attempt_is_over(entry, now=now, clock=clock)
             (ended if over else in_flight).add(self.remote.list_of(body))
         lists = {row: self.remote.list_of(body) for row, body in ready.items()}
         return {row: ready[row] for row in absence.next_rows(lists, ended, in_flight)}
@@ -208,8 +208,7 @@ class Applier:
         while left > 0:
             now, clock = await self.ledger.now(), self.clock()
             left = max(
-                transitions.wait_for_lookup(entry, now=now, clock=clock, settle=settle)
-                for entry in mine
+                waits.wait_for_lookup(entry, now=now, clock=clock, settle=settle) for entry in mine
             )
             if left > 0:
                 await self.sleep(left)
@@ -267,7 +266,7 @@ class Applier:
 
 def _pause(entry: Entry, now: datetime) -> float:
     """Return the seconds until a row may be sent."""
-    sendable_from = transitions.sendable_from(entry)
+    sendable_from = waits.sendable_from(entry)
     return 0.0 if sendable_from is None else max(0.0, (sendable_from - now).total_seconds())
 
 

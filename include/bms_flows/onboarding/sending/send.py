@@ -16,7 +16,7 @@ from bms.errors import (
     Throttled,
     Timeout,
 )
-from bms_flows.onboarding.ledger import transitions
+from bms_flows.onboarding.ledger import transitions, waits
 from bms_flows.onboarding.ledger.entry import BootTime, Entry
 from bms_flows.onboarding.ledger.store import NextTransition, RemoteIdConflict
 from bms_flows.onboarding.resources.evidence import RecordIds
@@ -193,7 +193,7 @@ class RowSender:
         if error.status not in UNAVAILABLE:
             returned_id = error.remote_id if isinstance(error, IdUnconfirmed) else None
             return self._ambiguous(attempt, error.reason.replace(" ", "_"), returned_id)
-        return self._ambiguous(attempt, transitions.OUTAGE, outage=self.settings.outage)
+        return self._ambiguous(attempt, waits.OUTAGE, outage=self.settings.outage)
 
     def _ambiguous(
         self,

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from bms_flows.onboarding.ledger import transitions as t
+from bms_flows.onboarding.ledger import waits
 from bms_flows.onboarding.ledger.entry import BootTime, Entry, InvalidTransition, State, Transition
 from bms_flows.onboarding.resources.evidence import RecordIds
 
@@ -183,11 +184,11 @@ def test_a_row_that_was_sent_is_not_rejected_for_its_manager() -> None:
 
 def test_a_row_without_a_time_in_flight_has_no_lookup() -> None:
     with pytest.raises(InvalidTransition):
-        t.wait_for_lookup(
+        waits.wait_for_lookup(
             replace(UNKNOWN, in_flight_until=None), now=NOW, clock=CLOCK, settle=MINUTE
         )
 
 
 @pytest.mark.parametrize("missing", ["intended_at", "first_intended_at"])
 def test_an_outage_without_both_intents_has_no_pause(missing: str) -> None:
-    assert t.sendable_from(replace(ROW, reason=t.OUTAGE, **{missing: None})) is None
+    assert waits.sendable_from(replace(ROW, reason=waits.OUTAGE, **{missing: None})) is None

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bms_flows.onboarding.ledger import decisions, transitions
+from bms_flows.onboarding.ledger import decisions, transitions, waits
 from bms_flows.onboarding.ledger.entry import BootTime, Entry, InvalidTransition, NewRow, State
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -27,7 +27,7 @@ def since_boot(at: datetime) -> BootTime:
 
 
 def due_at(row: Entry) -> datetime:
-    wait = transitions.wait_for_lookup(row, now=NOW, clock=since_boot(NOW), settle=SETTLE)
+    wait = waits.wait_for_lookup(row, now=NOW, clock=since_boot(NOW), settle=SETTLE)
     return NOW + timedelta(seconds=wait)
 
 
@@ -85,7 +85,7 @@ def test_an_intent_needs_a_lease_an_attempt_and_a_recent_check(given: dict[str, 
 
 def test_a_check_is_valid_until_it_expires_or_the_row_changes_owner() -> None:
     row = entry(checked_at=NOW - AGE)
-    assert transitions.recently_checked(row, now=NOW, max_age=AGE)
+    assert waits.recently_checked(row, now=NOW, max_age=AGE)
     again = transitions.claim(row, owner="me", now=NOW, life=LIFE).entry
     assert again.checked_at == NOW - AGE
     taken = transitions.claim(row, owner="you", now=NOW + LIFE, life=LIFE).entry
@@ -112,10 +112,10 @@ HOURS = timedelta(hours=8)
 
 
 def test_an_attempt_during_an_outage_does_not_count_for_some_hours() -> None:
-    met = ambiguous(sending(), reason=transitions.OUTAGE, outage=HOURS)
+    met = ambiguous(sending(), reason=waits.OUTAGE, outage=HOURS)
     assert (met.attempt, met.max_attempts) == (1, 6)
     first = msgspec.structs.replace(sending(), first_intended_at=NOW - HOURS)
-    met = ambiguous(first, reason=transitions.OUTAGE, outage=HOURS)
+    met = ambiguous(first, reason=waits.OUTAGE, outage=HOURS)
     assert (met.attempt, met.max_attempts) == (1, 5)
 
 
@@ -124,14 +124,14 @@ def test_an_attempt_during_an_outage_does_not_count_for_some_hours() -> None:
 )
 def test_the_pause_between_attempts_of_an_outage_doubles(tried_for: int, pause: int) -> None:
     row = entry(
-        reason=transitions.OUTAGE,
-        attempt=transitions.REFUSALS,
+        reason=waits.OUTAGE,
+        attempt=waits.REFUSALS,
         first_intended_at=NOW - timedelta(minutes=tried_for),
         intended_at=NOW,
     )
-    assert transitions.sendable_from(row) == NOW + timedelta(minutes=pause)
-    few = msgspec.structs.replace(row, attempt=transitions.REFUSALS - 1)
-    assert transitions.sendable_from(few) is None
+    assert waits.sendable_from(row) == NOW + timedelta(minutes=pause)
+    few = msgspec.structs.replace(row, attempt=waits.REFUSALS - 1)
+    assert waits.sendable_from(few) is None
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_the_pause_between_attempts_of_an_outage_doubles(tried_for: int, pause: 
     ids=["unsent", "another reason"],
 )
 def test_a_row_without_an_outage_is_sent_at_once(given: dict[str, Any]) -> None:
-    assert transitions.sendable_from(entry(**given)) is None
+    assert waits.sendable_from(entry(**given)) is None
 
 
 def test_a_withdrawn_attempt_does_not_count() -> None:
@@ -166,7 +166,7 @@ def test_after_another_boot_the_wait_starts_again() -> None:
     moved = transitions.restart_wait(
         unknown(empty_lookups=1), owner="me", clock=clock, in_flight=FLIGHT
     ).entry
-    assert transitions.wait_for_lookup(moved, now=NOW + LIFE, clock=clock, settle=SETTLE) == 90
+    assert waits.wait_for_lookup(moved, now=NOW + LIFE, clock=clock, settle=SETTLE) == 90
     with pytest.raises(InvalidTransition):
         transitions.restart_wait(moved, owner="me", clock=clock, in_flight=FLIGHT)
 
