@@ -25,6 +25,7 @@ _SMALL_WORDS: Final = frozenset(
 )
 _MAIL: Final = frozenset({"courriel", "email", "mail", "messagerie"})
 _MANAGER: Final = frozenset({"manager", "n+1", "responsable", "superviseur", "supervisor"})
+_NEGATIONS: Final = frozenset({"exclu", "exclude", "no", "non", "not", "pas", "sans"})
 _FULL_NAMES: Final = (
     *({"identite"}, {"identity"}, {"full", "name"}),
     *({"nom", "prenom"}, {"nom", "prenoms"}, {"nom", "complet"}),
@@ -117,6 +118,8 @@ def nearest(header: str, resource: Resource) -> Sequence[Field]:
         return addresses or managers
     for known in addresses or resource.fields:
         for alias in (known.name.replace("_", " "), *known.aliases):
+            if known.kind == "boolean" and _is_negative(words) != _is_negative(_words(alias)):
+                continue
             likeness.set_seq1(normalize_header(alias))
             mistyped = len(plain) >= _LONG and likeness.quick_ratio() >= _LIKE <= likeness.ratio()
             meant = _abbreviates(words, _words(alias)) or _contains(words, _words(alias))
@@ -249,6 +252,10 @@ def _words(header: str) -> list[str]:
     found = re.findall(r"n\s*\+\s*1\b|[^\W_]+", header, re.IGNORECASE)
     words = ["n+1" if "+" in word else normalize_header(word) for word in found]
     return [word for word in words if word and word not in _SMALL_WORDS]
+
+
+def _is_negative(words: Collection[str]) -> bool:
+    return not _NEGATIONS.isdisjoint(words)
 
 
 def _alike(words: Sequence[str], known: Sequence[str]) -> bool:

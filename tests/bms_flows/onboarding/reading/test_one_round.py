@@ -260,6 +260,21 @@ def test_a_column_of_addresses_is_no_setting_for_mailings(resource: Resource) ->
     assert [each.name for each in headers.nearest("Adresse mail", resource)] == ["email"]
 
 
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [
+        ("Mailing", []),
+        ("Abonné mailing", []),
+        ("Sans mailing", ["exclude_from_emailing"]),
+        ("Pas de carte de vœux", []),
+        ("Carte voeux", ["send_greetings_card"]),
+        ("Non prospect", []),
+    ],
+)
+def test_a_yes_or_no_proposes_no_field_of_the_opposite(header: str, names: list[str]) -> None:
+    assert [each.name for each in headers.nearest(header, CONTACT)] == names
+
+
 def test_words_that_are_not_alike_make_no_mistyped_header() -> None:
     assert headers.nearest("Business City", CONTACT) == []
     assert headers.nearest("Business tilte", CONTACT)[0].name == "business_title"
