@@ -34,7 +34,7 @@ from bms_flows.runtime.settings import InvalidSetting, Language
 
 DEFAULT = Path(__file__).with_name("rules.toml")
 
-VERSION = 18
+VERSION = 19
 """Version of the planning code; raise it when the same file would produce other plans."""
 
 _NOT_A_NAME = re.compile(

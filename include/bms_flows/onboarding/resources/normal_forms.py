@@ -192,9 +192,11 @@ def lacks_prefix(text: Any, region: str) -> bool:
 def has_wrong_length(text: Any, regions: Collection[str]) -> bool:
     """Return whether a phone number has too few or too many digits for its country: by its prefix, or one of `regions`.
 
-    Short numbers and texts with an extension or two numbers are not judged.
+    The letter O is no digit. Short numbers and texts with an extension or two numbers are not judged.
     """
     digits = re.sub(r"[\s.()-]", "", unicodedata.normalize("NFKC", str(text)))
+    if re.search(r"[0-9]O(?![^\W\d_])|(?<![^\W\d_])O[0-9]", digits, re.IGNORECASE):
+        return True
     if not re.fullmatch(r"[+0][0-9]+|[1-9][0-9]{6,}", digits):
         return False
     if digits.startswith(("+", "00")):

@@ -77,6 +77,10 @@ def test_a_phone_number_or_postal_code_without_its_first_zero_is_refused(
         ("118 712", "", False),
         ("61234567", "", True),  # without its first 0, too
         ("612 34 56 7", "ES", True),
+        ("06 12 34 56 7O", "", True),  # a letter
+        ("O6 12 34 56 78", "", True),
+        ("06 12 34 56 78 ou 01 42 68 53 00", "", False),
+        ("pro06 12 34 56 78", "", False),
     ],
 )
 def test_a_phone_number_with_a_digit_too_few_or_too_many_is_refused(
