@@ -81,10 +81,12 @@ class SyncClient(SyncOperations):
     def _request_pages(self, endpoint: Endpoint, arguments: dict[str, Any]) -> Iterator[Rows[Any]]:
         """Yield the pages of a list; a list without pages is one."""
         read = partial(getattr(self._client, endpoint.name), **arguments)
-        if not endpoint.paged:
-            yield self._all_rows(read)
+        if endpoint.paged:
+            yield from self._pages(all_pages(lambda number: read(page_number=number)))
             return
-        yield from self._pages(all_pages(lambda number: read(page_number=number)))
+        rows: Rows[Any] = self._call(read)
+        rows.require_all()
+        yield rows
 
     def _request(self, endpoint: Endpoint, arguments: dict[str, Any]) -> Any:
         """Call an operation with the arguments of its method."""
@@ -110,14 +112,6 @@ class SyncClient(SyncOperations):
             # Not awaited: the garbage collector may run this in the loop's own thread.
             if self._closing.alive:
                 asyncio.run_coroutine_threadsafe(pages.aclose(), self._loop)
-
-    def _all_rows(
-        self, read: Callable[P, Awaitable[Rows[R]]], *args: P.args, **kwargs: P.kwargs
-    ) -> Rows[R]:
-        """Return a list without pages; raise `InvalidRecords` for a row that was rejected."""
-        rows = self._call(read, *args, **kwargs)
-        rows.require_all()
-        return rows
 
     def _call(self, call: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a call in the loop's thread and wait; an interrupted wait cancels the call."""

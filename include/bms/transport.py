@@ -135,9 +135,8 @@ class Transport:
         self._limiter = limiter or ConcurrencyLimiter(settings.concurrency)
         self._max_response = max_response
         self._origin = URL(settings.base_url).origin()
-        self._reads: aiohttp.ClientSession | None = None
-        self._creates: aiohttp.ClientSession | None = None
-        self._single_creates: aiohttp.ClientSession | None = None
+        self._sessions: tuple[aiohttp.ClientSession, ...] = ()
+        """For reads, for creates, and for creates on a connection each."""
         self._reuse_for_creates = True
 
     async def open(self) -> None:
@@ -161,16 +160,14 @@ class Transport:
                 request_class=GuardedRequest,
             )
 
-        self._reads = session()
-        self._creates = session(keepalive_timeout=CREATE_REUSE_S)
-        self._single_creates = session(force_close=True)
+        creates, single = session(keepalive_timeout=CREATE_REUSE_S), session(force_close=True)
+        self._sessions = (session(), creates, single)
 
     async def close(self) -> None:
         """Close every connection."""
-        for session in (self._reads, self._creates, self._single_creates):
-            if session is not None:
-                await session.close()
-        self._reads = self._creates = self._single_creates = None
+        for session in self._sessions:
+            await session.close()
+        self._sessions = ()
 
     async def send(self, request: Request) -> Response:
         """Send a request and return its complete response, whatever its status.
@@ -180,10 +177,11 @@ class Transport:
         been sent, the error of `too_large`, and the exception of `before_send`.
         """
         endpoint = request.endpoint
-        creates = self._creates if self._reuse_for_creates else self._single_creates
-        session = self._reads if endpoint.idempotent else creates
-        if session is None:
+        if not self._sessions:
             raise RuntimeError("the client is not open: use `async with Client(...)`")
+        reads, creates, single = self._sessions
+        creates = creates if self._reuse_for_creates else single
+        session = reads if endpoint.idempotent else creates
         # Each list is requested at the same URL in every run: a cache would return an old one.
         headers = {"Accept": "application/json", "Cache-Control": "no-cache"}
         if request.body is not None:

@@ -2,11 +2,20 @@
 
 from typing import Annotated, ClassVar
 
-from bms.records.declaration import Field, Flag, Number, Record, Text, Time, public, reordered
+from bms.records.declaration import Field, Flag, Number, Record, Text, Time, public
+
+# Declared once: the order of a record's fields counts in stored digests, and list and detail differ.
+Deleted = Annotated[Flag, public("Whether the service has marked the contact as deleted.")]
+CreatedOn = Annotated[Time, public("Time of creation in the service.")]
+CreatedBy = Annotated[Number, public("User who created the record.")]
+ModifiedOn = Annotated[Time, public("Time of the latest modification.")]
+ModifiedBy = Annotated[Number, public("User of the latest modification.")]
+DeletedOn = Annotated[Time, public("Time of deletion in the service.")]
+DeletedBy = Annotated[Number, public("User who deleted the record.")]
 
 
 class _ContactFields(Record, kw_only=True):
-    """Fields that list and detail name alike."""
+    """Fields that list and detail begin with."""
 
     KEY: ClassVar[str] = "id"
 
@@ -37,29 +46,33 @@ class _ContactFields(Record, kw_only=True):
     ] = None
     id_client: Annotated[Number, public("Client of the contact.")] = None
     id_account_manager: Annotated[Number, public("Account manager of the contact.")] = None
-    deleted: Annotated[Flag, public("Whether the service has marked the contact as deleted.")] = (
-        None
-    )
-    created_on: Annotated[Time, public("Time of creation in the service.")] = None
-    created_by: Annotated[Number, public("User who created the record.")] = None
-    modified_on: Annotated[Time, public("Time of the latest modification.")] = None
-    modified_by: Annotated[Number, public("User of the latest modification.")] = None
-    deleted_on: Annotated[Time, public("Time of deletion in the service.")] = None
-    deleted_by: Annotated[Number, public("User who deleted the record.")] = None
 
 
-@reordered("actif", after="id_account_manager")
 class ContactItem(_ContactFields, kw_only=True):
     """Contact list item (GET /v1/CRM/contacts); the activity flag is named `actif` here."""
 
     actif: Annotated[
         Flag, public("Whether the contact is active (actif in the list).", column="active")
     ] = None
+    deleted: Deleted = None
+    created_on: CreatedOn = None
+    created_by: CreatedBy = None
+    modified_on: ModifiedOn = None
+    modified_by: ModifiedBy = None
+    deleted_on: DeletedOn = None
+    deleted_by: DeletedBy = None
 
 
 class Contact(_ContactFields, kw_only=True):
     """Contact detail (GET /v1/CRM/contacts/{id_contact}); the activity flag is named `active`."""
 
+    deleted: Deleted = None
+    created_on: CreatedOn = None
+    created_by: CreatedBy = None
+    modified_on: ModifiedOn = None
+    modified_by: ModifiedBy = None
+    deleted_on: DeletedOn = None
+    deleted_by: DeletedBy = None
     active: Annotated[Flag, public("Whether the contact is active (actif in the list).")] = None
     phone_number: Annotated[Text, Field("Phone.")] = None
     fax_number: Annotated[Text, Field("Fax.")] = None

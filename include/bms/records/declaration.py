@@ -12,7 +12,7 @@ one interpretation.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, partial
@@ -24,7 +24,6 @@ from typing import (
     Final,
     Literal,
     TypeAlias,
-    TypeVar,
     get_args,
     get_origin,
 )
@@ -171,35 +170,3 @@ def public_fields(record: type[Record]) -> frozenset[str]:
 def labels(record: type[Record]) -> Mapping[str, str]:
     """Return the fields that name a code in the requested language, with the code's field."""
     return {name: each.label_of for name, each in described(record).items() if each.label_of}
-
-
-R = TypeVar("R", bound=Record)
-
-
-def reordered(name: str, *, after: str) -> Callable[[type[R]], type[R]]:
-    """Move a field of a record behind an inherited one.
-
-    The stored digest of a list item depends on the order of its fields.
-    """
-
-    def rebuild(record: type[R]) -> type[R]:
-        fields = {each.name: each for each in msgspec.structs.fields(record)}
-        moved = fields.pop(name)
-        order: list[Any] = []
-        for each in fields.values():
-            order += [each, moved] if each.name == after else [each]
-        members = [(f.name, f.type) if f.required else (f.name, f.type, f.default) for f in order]
-        namespace = {"KEY": record.KEY, "__doc__": record.__doc__}
-        made: type[R] = msgspec.defstruct(  # type: ignore[assignment]  # a type created at run time
-            record.__name__,
-            members,
-            bases=(Record,),
-            module=record.__module__,
-            namespace=namespace,
-            kw_only=True,
-            forbid_unknown_fields=True,
-            gc=False,
-        )
-        return made
-
-    return rebuild

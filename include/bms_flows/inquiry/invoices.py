@@ -12,8 +12,8 @@ from bms.records.declaration import public_fields
 from bms_flows.inquiry import stored
 from bms_flows.inquiry.answer import Answer, Event, Inquiry
 from bms_flows.invoices.day_state import day_states
-from bms_flows.invoices.lookback import join_windows, unread_windows
-from bms_flows.runtime.windows import DAY, Window, local_date
+from bms_flows.invoices.lookback import unread_windows, windows_of
+from bms_flows.runtime.windows import DAY, local_date
 from bms_flows.texts import section_of
 
 MOST = 5
@@ -249,7 +249,7 @@ def _days_read(asked: Inquiry) -> Iterator[str]:
     )
     today = local_date(asked.now, asked.settings.time_zone)
     for row in rows:
-        days, held = row["days"], join_windows((Window(day, day) for day in row["held"]), gap=0)
+        days, held = row["days"], windows_of(row["held"])
         if days:
             gaps = unread_windows([*days, *row["held"]], max(today, days[-1] + DAY))
             unread = f"; never read: {', '.join(map(str, gaps[:5]))}" if gaps else ""

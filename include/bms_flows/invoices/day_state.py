@@ -6,12 +6,14 @@ rows, or a difference that an audit found. The look-back decides by this state w
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import ARRAY, TEXT, Connection, case, cast, delete, literal, or_, text, update
+from sqlalchemy import ARRAY, TEXT, Connection, Row, case, cast, delete, literal, or_, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows.invoices.lookback import LONGEST_INTERVAL, DayState
+from bms_flows.invoices.totals import DayFacts
 from bms_flows.runtime.windows import local_date
 from bms_warehouse.database import upsert
 from bms_warehouse.history import Stamp
@@ -103,11 +105,13 @@ def record_attempt(
 
 
 def unusual_days(
-    changed: Mapping[date, int], missing: Collection[date], invoices: Mapping[date, int]
+    written: Iterable[Row[Any]], read: Mapping[date, DayFacts]
 ) -> dict[date, set[str]]:
     """Return the findings of published days: newly missing rows, an unusual share of changed rows."""
-    found: dict[date, set[str]] = {day: {"drop"} for day in missing}
-    for day, rows in changed.items():
-        if rows >= CHANGED_ROWS and CHANGED_SHARE * rows >= invoices.get(day, 0):
-            found.setdefault(day, set()).add("many_changed")
+    found = dict[date, set[str]]()
+    for each in written:
+        if each.missing:
+            found[each.day] = {"drop"}
+        if each.changed >= max(CHANGED_ROWS, read[each.day].invoices / CHANGED_SHARE):
+            found.setdefault(each.day, set()).add("many_changed")
     return found

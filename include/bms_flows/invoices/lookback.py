@@ -150,10 +150,12 @@ def search_windows(
     }
     days = {*recent, *sorted(around.difference(read))[-settings.lookback_budget :]} - {*read}
     again = sorted({*recent, *around}.intersection(read))[-MOST_AGAIN:]
-    first, second = (
-        join_windows((Window(day, day) for day in each), gap=0) for each in (days, again)
-    )
-    return first, second
+    return windows_of(days), windows_of(again)
+
+
+def windows_of(days: Iterable[date]) -> list[Window]:
+    """Return the windows of consecutive days, oldest first."""
+    return join_windows((Window(day, day) for day in days), gap=0)
 
 
 def join_windows(windows: Iterable[Window], gap: int) -> list[Window]:

@@ -1,7 +1,6 @@
 """The plan of a run: units of the requested days and the look-back, or held loads to publish."""
 
 import logging
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -9,14 +8,14 @@ from datetime import UTC, date, datetime
 from sqlalchemy import Engine, func, literal, select
 
 from bms_flows.invoices.day_state import day_states
-from bms_flows.invoices.lookback import LONGEST_GAP, plan_lookback
+from bms_flows.invoices.lookback import LONGEST_GAP, plan_lookback, windows_of
 from bms_flows.invoices.units import Unit, limit_units, split_into_units
 from bms_flows.runtime import step_log
 from bms_flows.runtime.context import FlowContext
 from bms_flows.runtime.settings import FlowSettings
 from bms_flows.runtime.windows import Window
 from bms_warehouse import locks
-from bms_warehouse.tables import step_run
+from bms_warehouse.tables import client_invoice_finding, step_run
 
 LOG = logging.getLogger(__name__)
 
@@ -120,42 +119,19 @@ def plan_with_lookback(
 def held_loads(
     engine: Engine, entities: Iterable[int], asked: Iterable[date] | None = None
 ) -> list[Unit]:
-    """Return the held loads of `entities`, restricted to the days that they can still publish.
+    """Return the held loads of `entities`, oldest first, with the days that they can still publish.
 
     A later load that has read a day replaces the held one for this day. With `asked`, only these
     days are returned.
     """
-    loads = _loads_since_oldest_held(engine, [*entities])
-    requested = None if asked is None else {*asked}
-    found = []
-    read: dict[int, set[date]] = defaultdict(set)
-    for number, published, unit in sorted(loads, key=lambda load: load[:2], reverse=True):
-        left = unit.days - read[unit.id_entity]
-        read[unit.id_entity] |= left
-        if requested is not None:
-            left &= requested
-        if (still := unit.only(left)) and not published:
-            found.append(replace(still, accepts=number))
-    return found[::-1]
-
-
-def _loads_since_oldest_held(engine: Engine, entities: list[int]) -> list[tuple[int, bool, Unit]]:
-    """Return each load's step run, whether the load was published, and its unit."""
-    step = step_run.c
-    oldest = (
-        select(func.min(step.id))
-        .where(step.step == "extract", step.state == "suspect")
-        .scalar_subquery()
-    )
-    ended = select(step.id, step.state, step.details).where(
-        step.step == "extract",
-        step.id_entity.in_(entities),
-        step.state.in_(("complete", "suspect")),
-        step.id >= oldest,
-    )
+    found = client_invoice_finding.c
+    held = [found.held, found.id_entity.in_([*entities])]
+    if asked is not None:
+        held.append(found.day.in_([*asked]))
+    load = (found.id_entity, found.step_run_id)
+    loads = select(*load, func.array_agg(found.day)).where(*held).group_by(*load).order_by(load[1])
     with engine.connect() as connection:
         return [
-            # An accepted load is as old as the responses that it was made of.
-            (details.get("accepts") or number, state == "complete", Unit.from_dict(details))
-            for number, state, details in connection.execute(ended)
+            Unit(id_entity, tuple(windows_of(days)), accepts=number)
+            for id_entity, number, days in connection.execute(loads)
         ]

@@ -214,15 +214,13 @@ def _record_findings(
     findings: dict[date, set[str]] = {}
     if unit.accepts is None:
         findings = day_state.unusual_days(
-            {each.day: each.changed for each in written if each.day in read},
-            [each.day for each in written if each.missing and each.day in read],
-            {day: each.invoices for day, each in transform.complete_days.items()},
+            [each for each in written if each.day in read], transform.complete_days
         )
         for first, last, code in quarantine.first_seen(connection, step_run_id):
             for day in (day for day in read if first <= day <= last):
                 findings.setdefault(day, set()).add(code)
     stamp = Stamp(step_run_id, transform.read_at)
-    day_state.record_attempt(connection, unit.id_entity, read, findings, stamp, held=False)
+    day_state.record_attempt(connection, unit.id_entity, unit.days, findings, stamp, held=False)
 
 
 def _save_code_names(
@@ -246,15 +244,17 @@ def _mark_days(
     connection: Connection, transform: Transform, unit: Unit, changed: Container[date], at: datetime
 ) -> None:
     """Move the watermark: store each complete day that was read, and whether it changed."""
+    complete = transform.complete_days
     days = [
         {
             "id_entity": unit.id_entity,
             "day": day,
-            **vars(transform.complete_days[day]),
+            "invoices": complete[day].invoices,
+            "open_invoices": complete[day].open_invoices,
             "read_at": transform.read_at,
             "changed_at": at if day in changed else None,
         }
-        for day in sorted(unit.days & transform.complete_days.keys())
+        for day in sorted(unit.days & complete.keys())
     ]
     new, stored = insert(client_invoice_day).excluded, client_invoice_day.c
     changed_at = func.coalesce(new.changed_at, stored.changed_at)

@@ -147,7 +147,7 @@ def hold(
     step_log.save_totals(connection, step_run_id, unit.id_entity, totals)
     codes = {
         day: {each.code for each in review.violations if day in (each.days or unit.days)}
-        for day in unit.days & transform.complete_days.keys()
+        for day in unit.days
     }
     day_state.record_attempt(connection, unit.id_entity, codes.keys(), codes, stamp, held=True)
     step_log.finish(

@@ -1,7 +1,7 @@
 """Control totals of a load: exact sums by currency, and counts by day."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import date
@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bms_flows.runtime.step_log import AMOUNTS, CurrencyTotal, subtract_totals
-from bms_flows.runtime.windows import Window
 
 CENT = Decimal("0.01")
 COUNTS = ("rows", "unpaid", "invoices", "open_invoices")
@@ -72,14 +71,6 @@ class DayFacts(msgspec.Struct):
 
 
 @dataclass
-class DayCounts:
-    """Invoices and open invoices of a day."""
-
-    invoices: int = 0
-    open_invoices: int = 0
-
-
-@dataclass
 class ControlTotals:
     """Sums over all transformed rows."""
 
@@ -88,16 +79,13 @@ class ControlTotals:
     )
     currencies: dict[str, set[date]] = field(default_factory=lambda: defaultdict(set))
     """Days of each currency."""
-    days: dict[date, DayCounts] = field(default_factory=lambda: defaultdict(DayCounts))
+    days: dict[date, DayFacts] = field(default_factory=lambda: defaultdict(DayFacts))
+    """Invoices and open invoices of each day that was read."""
 
-    def add(self, facts: Mapping[date, DayFacts], window: Window) -> None:
-        """Add the rows of one window's response; its days count as read."""
+    def add(self, facts: Mapping[date, DayFacts], window: Iterable[date] = ()) -> None:
+        """Add rows by their day; the days of `window` count as read."""
         for day in window:
             self.days[day]
-        self.add_moved(facts)
-
-    def add_moved(self, facts: Mapping[date, DayFacts]) -> None:
-        """Add rows by their day; invoices that were found on another day make no day count as read."""
         for day, each in facts.items():
             for currency, total in each.amounts.items():
                 self.by_currency[currency].add(total.invoices, total.amounts)

@@ -21,7 +21,6 @@ from bms_flows.invoices.row_counter import RowCounter, day_facts
 from bms_flows.invoices.rows import Reading, ResponseRows, RowReader
 from bms_flows.invoices.totals import (
     ControlTotals,
-    DayCounts,
     DayFacts,
     amounts_differ,
     facts_by_day,
@@ -219,11 +218,11 @@ class Transform:
         self.counts.rows_read += rows.num_rows
         counted = pc.fill_null(rows.column("_day"), pa.scalar(window.start, pa.date32()))
         rows_by_day = rows.append_column("_counted_day", counted)
-        self.totals.add_moved(facts_by_day(rows_by_day))
+        self.totals.add(facts_by_day(rows_by_day))
         return loads.copy_buffer(_stored(rows_by_day))
 
     @property
-    def complete_days(self) -> dict[date, DayCounts]:
+    def complete_days(self) -> dict[date, DayFacts]:
         """The days that were over in the service's zone when reading began.
 
         Invoices of today and of future days are loaded, but their days don't count as read.

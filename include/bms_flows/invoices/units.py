@@ -6,9 +6,10 @@ from datetime import date
 from itertools import groupby
 from typing import Any
 
+from bms_flows.invoices.lookback import windows_of
 from bms_flows.runtime.list_id import ListId
 from bms_flows.runtime.settings import MAX_MAPPED_TASKS
-from bms_flows.runtime.windows import DAY, Window
+from bms_flows.runtime.windows import Window
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,7 @@ class Unit:
 
     def only(self, days: Iterable[date]) -> "Unit | None":
         """Return the unit restricted to `days`, None if no day is left."""
-        left = self.days.intersection(days)
-        starts = sorted(day for day in left if day - DAY not in left)
-        ends = sorted(day for day in left if day + DAY not in left)
-        windows = tuple(Window(*each) for each in zip(starts, ends, strict=True))
+        windows = tuple(windows_of(self.days.intersection(days)))
         return replace(self, windows=windows) if windows else None
 
     def as_dict(self) -> dict[str, object]:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 
 from bms.endpoints import BY_NAME
 from bms.errors import BmsError, Forbidden, Refused
@@ -22,14 +22,8 @@ LARGE_PAGE = 1_000
 """Rows per page that a longer list is requested with, if the service gives as many."""
 
 
-class FetchPage(Protocol):
-    """Fetches one page of a list."""
-
-    def __call__(self, number: int, size: int) -> Awaitable[Page[Any]]:
-        """Return page `number`, from 1, of `size` rows."""
-        ...
-
-
+FetchPage = Callable[[int, int], Awaitable[Page[Any]]]
+"""Returns the page of a number, from 1, and a size."""
 ProcessPage = Callable[[Page[Any]], Awaitable[KeyedRows]]
 """Processes a page's rows; returns key and digest of each row."""
 
@@ -223,12 +217,14 @@ class ListReader:
         try:
             return await self.fetch(number, size)
         except Refused as error:
-            large = size > self.size or _too_large(error)
+            # Of its size, no page past the end is refused.
+            large = size > self.size or error.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
             if number == 1 or large or isinstance(error, Forbidden):
                 raise
             # Not shown by the interface: our assumption is that a page past the end may be refused.
             # If the page was refused for another reason, the list stays uncovered.
-            return _empty_page(number, size)
+            nothing = Rows[Any](endpoint=BY_NAME["list_contacts"], body=b"")
+            return nothing.as_page(number, size, total_pages=number - 1)
 
     async def _add(
         self, page: Page[Any], size: int, *, followed: bool = False
@@ -288,13 +284,3 @@ class ListReader:
         await self._add(page, size)
         if 0 < page.total_pages < number:
             await self._add(await self._call(page.total_pages, size=size), size)
-
-
-def _too_large(error: Refused) -> bool:
-    """Return whether the service refuses a page for its size, which no page past the end has."""
-    return error.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-
-
-def _empty_page(number: int, size: int) -> Page[Any]:
-    nothing = Rows[Any](endpoint=BY_NAME["list_contacts"], body=b"")
-    return nothing.as_page(number, size, total_pages=number - 1)

@@ -98,20 +98,6 @@ class DiskFull(Exception):
     retriable = True
 
 
-@contextmanager
-def explain_full_disk(path: UPath) -> Iterator[None]:
-    """Raise `DiskFull` with the folder's name if the disk is full while the block writes `path`."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in FULL:
-            raise
-        raise DiskFull(
-            f"no space to write in {path.parent}: {os.strerror(error.errno)}; free some space and "
-            "retry; the incomplete file was removed"
-        ) from None
-
-
 class NotRegularFile(OSError):
     """A link, pipe, device or folder has the name of a file; the text names no path."""
 
@@ -170,18 +156,25 @@ def save_private(path: UPath, content: bytes) -> None:
 
 @contextmanager
 def _written(path: UPath, name: str, mode: int, folder: int | None = None) -> Iterator[IO[bytes]]:
-    """Write the local file `path` under the name `name`, relative to the open `folder` if given."""
+    """Write the local file `path` under the name `name`, relative to the open `folder` if given.
+
+    Raises `DiskFull` with the folder's name.
+    """
     part = f"{name}.{uuid4().hex}{PART}"
     new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        with explain_full_disk(path):
-            with os.fdopen(os.open(part, new, mode, dir_fd=folder), "wb") as stream:
-                yield stream
-            os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
+        with os.fdopen(os.open(part, new, mode, dir_fd=folder), "wb") as stream:
+            yield stream
+        os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException as error:
         with suppress(FileNotFoundError):
             os.unlink(part, dir_fd=folder)
-        raise
+        if not isinstance(error, OSError) or error.errno not in FULL:
+            raise
+        raise DiskFull(
+            f"no space to write in {path.parent}: {os.strerror(error.errno)}; free some space and "
+            "retry; the incomplete file was removed"
+        ) from None
 
 
 def rename_if_free(source: Path, name: Path) -> bool:

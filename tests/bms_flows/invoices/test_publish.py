@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 from bms_flows.invoices.load import Loader
 from bms_flows.invoices.publish import UnbalancedCounts, publish
 from bms_flows.invoices.rows import Reading
-from bms_flows.invoices.totals import DayCounts
+from bms_flows.invoices.totals import DayFacts
 from bms_flows.invoices.transform import Transform, WindowComparison
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime.step_log import RowCounts
@@ -46,7 +46,7 @@ def test_what_another_unit_found_on_a_new_day_meanwhile_has_not_vanished(
         one = connection.scalar(text("select min(id_invoice) from bms.client_invoice"))
         load = Transform(connection, READING, clock(connection))
         load.windows.append(WindowComparison(UNIT.windows[0], 1, {int(one or 0)}, 0))
-        load.totals.days.update(dict.fromkeys(UNIT.windows[0], DayCounts()))
+        load.totals.days.update(dict.fromkeys(UNIT.windows[0], DayFacts()))
         connection.execute(text(moved), {"day": day, "id": one})
         publish(load, Loader(connection, Stamp(1, clock(connection)), "FR", "FR"), UNIT)
     assert load.counts.missing == missing
