@@ -29,17 +29,13 @@ def exact_array(values: Values, type_: pa.DataType) -> pa.Array:
     if isinstance(values, pa.Array):
         return values.cast(type_)
     if pa.types.is_decimal(type_):
-        values = [_plain_amount(value) for value in values]
+        # Without noise, and zero without an exponent.
+        values = [without_noise(value) if value or value is None else ZERO for value in values]
         most = type_.precision
         # Arrow would write out all digits of 1E99999 or 1E-99999 before it refuses the amount.
         if any(value and abs(value.adjusted()) >= most for value in values):
             raise OverflowError("the amount has too many digits")
     return pa.array(values, type_)
-
-
-def _plain_amount(value: Decimal | None) -> Decimal | None:
-    """Return an amount without noise, and zero without an exponent."""
-    return without_noise(value) if value or value is None else ZERO
 
 
 def misfits(values: Values, convert: Callable[[Values], pa.Array]) -> Iterator[int]:

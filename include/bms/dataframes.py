@@ -33,7 +33,7 @@ from bms.field_values import AMOUNT_DECIMALS, JSON
 from bms.frames import Frame
 from bms.records import Record, described
 from bms.records.declaration import Kind
-from bms.typed_rows import EXTRA, kinds
+from bms.typed_rows import EXTRA
 
 DIGITS, DECIMALS = 38, AMOUNT_DECIMALS
 """Digits of an amount, and those after the decimal point, as in the warehouse."""
@@ -79,7 +79,8 @@ def dataframe(
     for name, given, kind in (("amounts", amounts, Amounts), ("dates", dates, Dates)):
         if given not in get_args(kind):
             raise ValueError(f"{name} takes {' or '.join(get_args(kind))}, not {given!r}")
-    fields = kinds(record)
+    declared = described(record)
+    fields = {name: each.kind for name, each in declared.items()}
     types = {name: ARROW[kind] for name, kind in fields.items() if kind != "nested"}
     schema = pa.schema([*types.items(), (EXTRA, pa.string())])
     nested: dict[str, list[Any]] = {name: [] for name, kind in fields.items() if kind == "nested"}
@@ -104,7 +105,7 @@ def dataframe(
     for name, values in nested.items():
         frame[name] = pd.Series(values, dtype=object)
     codes = "category" if len(frame) else NO_CODES
-    repeated = {name: codes for name, each in described(record).items() if each.category}
+    repeated = {name: codes for name, each in declared.items() if each.category}
     return frame.astype(repeated)[[*fields, EXTRA]]
 
 

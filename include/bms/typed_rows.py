@@ -1,25 +1,16 @@
 """Rows of a response as dictionaries of typed values: exact amounts, days, UTC timestamps."""
 
-from collections.abc import Iterator, Mapping
-from functools import cache
-from types import MappingProxyType
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
 from bms.dates import parse_date, parse_datetime
 from bms.records import Record, described
-from bms.records.declaration import Kind
 from bms.responses import Rows
 
 EXTRA: Final = "_extra"
 """Key of the values without a typed field: unknown fields, and fields of another type."""
-
-
-@cache
-def kinds(record: type[Record]) -> Mapping[str, Kind]:
-    """Return the kind of each field of a record, in the order of the interface."""
-    return MappingProxyType({name: each.kind for name, each in described(record).items()})
 
 
 def typed_rows(rows: Rows[Any], record: type[Record], zone: str) -> Iterator[dict[str, Any]]:
@@ -29,9 +20,9 @@ def typed_rows(rows: Rows[Any], record: type[Record], zone: str) -> Iterator[dic
     field and unchanged in `EXTRA`.
     """
     parsers = {
-        name: parse_date if kind == "day" else parse_datetime
-        for name, kind in kinds(record).items()
-        if kind in ("day", "timestamp")
+        name: parse_date if each.kind == "day" else parse_datetime
+        for name, each in described(record).items()
+        if each.kind in ("day", "timestamp")
     }
     for index, each in enumerate(rows.records):
         row: dict[str, Any] = msgspec.structs.asdict(each)

@@ -11,7 +11,7 @@ from bms.dataframes import InexactValue, dataframe
 from bms.decoding import RecordReader
 from bms.endpoints import BY_NAME, BY_OPERATION
 from bms.records import described
-from bms.typed_rows import kinds, typed_rows
+from bms.typed_rows import typed_rows
 
 INVOICE = (
     '{"id_invoice": 1, "total_excl_vat": %s, "total_vat": 0, "total_incl_vat": 0, "total_due": 0%s}'
@@ -52,7 +52,7 @@ def test_the_documented_dtypes_are_those_of_the_columns() -> None:
 @pytest.mark.parametrize("operation", BY_OPERATION)
 def test_an_empty_frame_has_the_columns_and_dtypes_of_a_full_one(operation: str) -> None:
     row = {**json.loads(INVOICE % (1, "")), "guid_employee": "g", "id": 1}
-    names = kinds(BY_OPERATION[operation])
+    names = described(BY_OPERATION[operation])
     full = frame(operation, json.dumps({name: row[name] for name in row if name in names}))
     empty = frame(operation)
     assert [*empty.columns] == [*full.columns] == [*names, "_extra"]

@@ -7,7 +7,8 @@ import pytest
 
 from bms.decoding import RecordReader
 from bms.endpoints import BY_NAME, BY_OPERATION
-from bms.typed_rows import kinds, typed_rows
+from bms.records import described
+from bms.typed_rows import typed_rows
 
 INVOICE = {
     "id_invoice": 7,
@@ -41,7 +42,7 @@ def typed(operation: str, *rows: dict[str, Any], zone: str = "Europe/Paris") -> 
     ],
 )
 def test_the_kind_of_a_field_follows_from_its_record(operation: str, field: str, kind: str) -> None:
-    assert kinds(BY_OPERATION[operation])[field] == kind
+    assert described(BY_OPERATION[operation])[field].kind == kind
 
 
 def test_values_have_the_type_of_their_field() -> None:
@@ -78,4 +79,4 @@ def test_values_without_a_typed_field_are_in_extra() -> None:
         "new_field": Decimal("1.5"),
     }
     assert plain["_extra"] == {}
-    assert [*row] == [*kinds(BY_OPERATION["list_client_invoices"]), "_extra"]
+    assert [*row] == [*described(BY_OPERATION["list_client_invoices"]), "_extra"]

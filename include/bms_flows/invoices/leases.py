@@ -6,12 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import Connection, Engine, and_, delete, func, insert, or_, select, text, update
-from sqlalchemy.dialects.postgresql import Range
+from sqlalchemy import Connection, Engine, delete, func, select, text, update
 
 from bms_flows.invoices.units import Unit
 from bms_flows.runtime import step_log
-from bms_flows.runtime.windows import DAY
 from bms_warehouse.database import clock
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.locks import Busy, LeaseLost
@@ -100,6 +98,15 @@ def end_abandoned(engine: Engine) -> None:
         connection.execute(delete(lease).where(lease.c.expires_at < ended))
 
 
+_FREE = """
+    from bms.client_invoice_lease
+    where id_entity = :id_entity and days && any(cast(:days as daterange[])) and (expires_at < :now or task = :task)
+"""
+"""Leases of some of the days that expired, or that are of an earlier attempt."""
+_INSERT = text("""
+    insert into bms.client_invoice_lease (id_entity, days, step_run_id, task, expires_at)
+    select :id_entity, unnest(cast(:days as daterange[])), :step_run_id, :task, :expires_at
+""")
 _END_SESSIONS = text(
     "select pg_terminate_backend(pid) from pg_stat_activity "
     "where datname = current_database() and application_name = any(:names)"
@@ -107,33 +114,17 @@ _END_SESSIONS = text(
 
 
 def _take(engine: Engine, unit: Unit, step_run_id: int, task: str) -> None:
-    days = [Range(window.start, window.end + DAY) for window in unit.windows]
+    days = [f"[{window.start},{window.end}]" for window in unit.windows]
+    given = {"id_entity": unit.id_entity, "days": days, "step_run_id": step_run_id, "task": task}
     with engine.begin() as connection:
         idle = f"set local idle_in_transaction_session_timeout = '{TAKING_S}s'"
         connection.execute(text(idle))
-        now = clock(connection)
-        free = and_(
-            lease.c.id_entity == unit.id_entity,
-            or_(*(lease.c.days.op("&&")(each) for each in days)),
-            or_(lease.c.expires_at < now, lease.c.task == task),
-        )
+        given |= {"now": (now := clock(connection)), "expires_at": now + LIFE}
         # Their row locks would block other sessions.
-        others = connection.scalars(select(lease.c.step_run_id).where(free)).all()
+        others = connection.scalars(text(f"select step_run_id {_FREE}"), given).all()
         connection.execute(_END_SESSIONS, {"names": [*map(_session, others)]})
-        connection.execute(delete(lease).where(free))
-        connection.execute(
-            insert(lease),
-            [
-                {
-                    "id_entity": unit.id_entity,
-                    "days": each,
-                    "step_run_id": step_run_id,
-                    "task": task,
-                    "expires_at": now + LIFE,
-                }
-                for each in days
-            ],
-        )
+        connection.execute(text(f"delete {_FREE}"), given)
+        connection.execute(_INSERT, given)
 
 
 def _session(step_run_id: int) -> str:

@@ -19,7 +19,6 @@ DATES: Final = {
 }
 """Forms of a date in a group of digits, as parts of the whole date; a month alone fills its group."""
 NAMES: Final = {"%Y": "YYYY", "%y": "YY", "%m": "MM", "%d": "DD"}
-ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
 SAMPLE: Final = 400
 """References that show the meaning of the groups."""
 AGREEING: Final = 0.95
@@ -92,15 +91,8 @@ def learn_layout(
 
 def texts_between(references: pa.Array) -> pa.Array:
     """Return each reference with 0 in place of each group of digits, null for one without digits."""
-    sizes, content = references.buffers()[1:]
-    zeros = (content or pa.py_buffer(b"")).to_pybytes().translate(ZEROS)
-    buffers = [None, sizes, pa.py_buffer(zeros)]
-    forms = pa.Array.from_buffers(pa.string(), len(references), buffers, 0, references.offset)
-    distinct = forms.dictionary_encode()  # a series has few forms
-    texts = [
-        re.sub("0+", "0", form) if "0" in form else None for form in distinct.dictionary.to_pylist()
-    ]
-    return pa.array(texts, pa.string()).take(distinct.indices)
+    texts = pc.replace_substring_regex(references, "[0-9]+", "0")
+    return pc.if_else(pc.match_substring(texts, "0"), texts, None)
 
 
 def digit_groups(references: pa.Array, texts: Sequence[str]) -> list[pa.Array]:

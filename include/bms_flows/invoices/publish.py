@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, Row, func, text
 from sqlalchemy.dialects.postgresql import insert
 
 from bms.counters import Counters
@@ -186,23 +186,25 @@ def publish(transform: Transform, loader: Loader, unit: Unit) -> Sequence[Row[An
 
 def _written_rows(loader: Loader, unit: Unit) -> Sequence[Row[Any]]:
     """Return the changed and the newly missing rows of each day with rows that the load wrote."""
-    invoice = client_invoice.c
-    missing = invoice["_missing_since"].is_not(None)
-    changed = ~missing & (invoice["_version"] > 1)
-    return loader.connection.execute(
-        select(
-            invoice["_day"].label("day"),
-            func.count().filter(changed).label("changed"),
-            func.count().filter(missing).label("missing"),
-        )
-        .where(
-            invoice.id_entity == unit.id_entity,
-            invoice["_day"].in_(unit.days),
-            invoice["_step_run_id"] == loader.stamp.step_run_id,
-            invoice["_changed_at"] >= loader.stamp.observed_at,
-        )
-        .group_by(invoice["_day"])
-    ).all()
+    given = {
+        "id_entity": unit.id_entity,
+        "days": [*unit.days],
+        **loader.stamp._asdict(),
+    }
+    return loader.connection.execute(_WRITTEN_ROWS, given).all()
+
+
+# Rows that no load has quarantined before.
+_FIRST_INVALID = text("""
+select first_day, last_day, code from bms.quarantine where step_run_id = :id and loads = 1
+""")
+_WRITTEN_ROWS = text("""
+select _day as day, count(*) filter (where _missing_since is null and _version > 1) as changed,
+    count(_missing_since) as missing
+from bms.client_invoice
+where id_entity = :id_entity and _day = any(:days) and _step_run_id = :step_run_id and _changed_at >= :observed_at
+group by _day
+""")
 
 
 def _record_findings(
@@ -216,7 +218,7 @@ def _record_findings(
         findings = day_state.unusual_days(
             [each for each in written if each.day in read], transform.complete_days
         )
-        for first, last, code in quarantine.first_seen(connection, step_run_id):
+        for first, last, code in connection.execute(_FIRST_INVALID, {"id": step_run_id}):
             for day in (day for day in read if first <= day <= last):
                 findings.setdefault(day, set()).add(code)
     stamp = Stamp(step_run_id, transform.read_at)

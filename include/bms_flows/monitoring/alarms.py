@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Connection, Engine, Row, and_, exists, func, not_, or_, select, text, update
+from sqlalchemy import Connection, Engine, Row, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows import texts
@@ -152,33 +152,16 @@ def acknowledgement(found: Alarm, now: datetime) -> tuple[str, datetime, str] | 
 # A recovery is notified only if the alarm was, or if no channel accepted the alarm meanwhile, and not after
 # the next alarm of the subject: it would seem to close that one. An alarm that is still open when its
 # acknowledgement ends is notified again.
-_NEXT = alarm.alias()
-_DUE = (
-    func.coalesce(alarm.c.acknowledged_until, func.now()) <= func.now(),
-    or_(
-        and_(alarm.c.notified_at.is_(None), alarm.c.recovered_at.is_(None)),
-        and_(
-            alarm.c.notified_at.is_not(None),
-            alarm.c.recovered_at.is_(None),
-            or_(
-                not_(alarm.c.aspects.contained_by(alarm.c.notified_aspects)),
-                alarm.c.size > GROWTH * alarm.c.notified_size,
-                func.greatest(alarm.c.notified_at, alarm.c.update_notified_at)
-                < alarm.c.acknowledged_until,
-            ),
-        ),
-        and_(
-            func.coalesce(alarm.c.notified_at, alarm.c.refused_at).is_not(None),
-            alarm.c.recovered_at.is_not(None),
-            alarm.c.recovery_notified_at.is_(None),
-            ~exists().where(
-                _NEXT.c.subject == alarm.c.subject,
-                _NEXT.c.id > alarm.c.id,
-                _NEXT.c.notified_at.is_not(None),
-            ),
-        ),
-    ),
-)
+_DUE = text("""
+    coalesce(acknowledged_until, now()) <= now() and case when recovered_at is null
+        then notified_at is null or not aspects <@ notified_aspects or size > :growth * notified_size
+            or greatest(notified_at, update_notified_at) < acknowledged_until
+        else coalesce(notified_at, refused_at) is not null and recovery_notified_at is null and not exists (
+            select from bms.alarm as next
+            where next.subject = alarm.subject and next.id > alarm.id and next.notified_at is not null
+        )
+    end
+""").bindparams(growth=GROWTH)
 
 
 def deliver(engine: Engine, send: Send, links: Links) -> int:
@@ -193,7 +176,7 @@ def deliver(engine: Engine, send: Send, links: Links) -> int:
         with engine.begin() as connection:
             due = (
                 select(alarm)
-                .where(*_DUE, alarm.c.id.not_in(tried))
+                .where(_DUE, alarm.c.id.not_in(tried))
                 .order_by(alarm.c.refused_at.nulls_first(), alarm.c.id)
                 .limit(1)
                 .with_for_update(skip_locked=True)

@@ -3,11 +3,18 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import Connection, func, select, text
 
 from bms_flows.catalog import CREATED_BY, LOADED_BY
 from bms_flows.monitoring.freshness import Freshness
-from bms_warehouse.tables import alarm, creation, quarantine
+from bms_warehouse.tables import alarm
+
+_ROWS = text("""
+select 'quarantine', resource, count(*) from bms.quarantine group by resource
+union all
+select state, resource, count(*) from bms.creation
+where state in ('unknown', 'review') group by state, resource
+""")
 
 
 class Gauge(NamedTuple):
@@ -26,27 +33,12 @@ def gauges(connection: Connection, found: Mapping[str, Freshness]) -> Iterator[G
             if freshness.age is not None:
                 yield Gauge("bms.freshness", freshness.age.total_seconds(), tags)
             yield Gauge("bms.wrong", float(bool(freshness.alarming)), tags)
-    quarantined: dict[str, int] = dict(
-        connection.execute(
-            select(quarantine.c.resource, func.count()).group_by(quarantine.c.resource)
-        ).all()
-    )
-    pending = {
-        resource: (unknown, review)
-        for resource, unknown, review in connection.execute(
-            select(
-                creation.c.resource,
-                func.count(case((creation.c.state == "unknown", 1))),
-                func.count(case((creation.c.state == "review", 1))),
-            ).group_by(creation.c.resource)
-        )
-    }
+    rows = {(state, resource): float(n) for state, resource, n in connection.execute(_ROWS)}
     for resource in LOADED_BY:
         tags = {"resource": resource}
-        yield Gauge("bms.quarantine", float(quarantined.get(resource, 0)), tags)
+        yield Gauge("bms.quarantine", rows.get(("quarantine", resource), 0.0), tags)
         if resource in CREATED_BY:
-            unknown, review = pending.get(resource, (0, 0))
-            yield Gauge("bms.unknown", float(unknown), tags)
-            yield Gauge("bms.review", float(review), tags)
+            yield Gauge("bms.unknown", rows.get(("unknown", resource), 0.0), tags)
+            yield Gauge("bms.review", rows.get(("review", resource), 0.0), tags)
     open_alarms = select(func.count()).where(alarm.c.recovered_at.is_(None))
     yield Gauge("bms.alarms", float(connection.scalar(open_alarms) or 0), {})

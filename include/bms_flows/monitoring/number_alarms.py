@@ -2,8 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, func, or_, select, update
-from sqlalchemy.dialects.postgresql import aggregate_order_by
+from sqlalchemy import Connection, or_, text, update
 
 from bms_flows.monitoring import alarms
 from bms_flows.monitoring.alarms import Extent
@@ -14,21 +13,16 @@ GRACE = timedelta(days=5)
 """Time in which a missing number may arrive before an alarm opens: invoices may be entered late."""
 SHOWN = 5
 """Numbers in the text of an alarm."""
+_MISSING = text("""
+select id_entity, series, array_agg(reference_number order by reference_number), min(found_at)
+from bms.client_invoice_missing_number where accepted_by is null and found_at <= :since
+group by id_entity, series
+""")
 
 
 def check(connection: Connection, now: datetime) -> None:
     """Raise and recover the alarms within the caller's transaction."""
-    number = missing_number.c
-    found = connection.execute(
-        select(
-            number.id_entity,
-            number.series,
-            func.array_agg(aggregate_order_by(number.reference_number, number.reference_number)),
-            func.min(number.found_at),
-        )
-        .where(number.accepted_by.is_(None), number.found_at <= now - GRACE)
-        .group_by(number.id_entity, number.series)
-    )
+    found = connection.execute(_MISSING, {"since": now - GRACE})
     problems = {}
     for id_entity, series, references, since in found:
         more = f" and {len(references) - SHOWN} more" if len(references) > SHOWN else ""

@@ -8,7 +8,7 @@ contain no personal data.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 from sqlalchemy import (
@@ -43,9 +43,6 @@ from bms_warehouse.tables import (
     contact_difference,
     creation,
     creation_body,
-    creation_match,
-    creation_plan,
-    dropped_file,
     list_digest,
     quarantine,
     superseded,
@@ -168,39 +165,32 @@ def _drops(
 
     A drop counts if its plan contains the record's ledger key or id, also as a candidate.
     """
-    ids = spellings(resource, key)
-    mine = (creation.c.resource == resource.name) & creation.c.remote_id.in_(ids)
-    matched = (creation_match.c.resource == resource.name) & creation_match.c.remote_id.in_(ids)
-    rows = creation_plan.c.rows
-    keys = [
-        *connection.scalars(select(creation.c.key).where(mine)),
-        *connection.scalars(select(creation_match.c.key).where(matched)),
-    ]
-    named = [
-        rows.contains(cast([{name: value}], JSONB))
-        for name, value in [
-            *(("remote_id", each) for each in ids),
-            *(("candidates", [each]) for each in ids),
-            *(("key", each) for each in keys),
-        ]
-    ]
-    found: set[Any] = {
-        *connection.scalars(select(creation.c.drop_id).where(_is_or_may_be(resource, key))),
-        *connection.scalars(select(creation_match.c.drop_id).where(matched)),
-        *connection.scalars(
-            select(creation_plan.c.drop_id).where(
-                creation_plan.c.resource == resource.name, or_(*named)
-            )
-        ),
-    }
-    # A file that was dropped twice has only one plan.
-    contents = select(dropped_file.c.sha256).where(dropped_file.c.id.in_(found))
-    same = (dropped_file.c.resource == resource.name) & dropped_file.c.sha256.in_(contents)
-    named_in = select(dropped_file).where(dropped_file.c.id.in_(found) | same)
-    rows_of = connection.execute(
-        (named_in.with_for_update(key_share=True) if lock else named_in).order_by(dropped_file.c.id)
+    given = {"resource": resource.name, "ids": spellings(resource, key)}
+    statement = text(f"{_DROPS} for no key update" if lock else _DROPS)
+    return [Drop.of(row) for row in connection.execute(statement, given).mappings()]
+
+
+# A file that was dropped twice has only one plan.
+_DROPS = """
+with own as (
+    select drop_id, key from bms.creation where resource = :resource and remote_id = any(:ids)
+    union
+    select drop_id, key from bms.creation_match where resource = :resource and remote_id = any(:ids)
+), named as (
+    select drop_id from own
+    union
+    select drop_id from bms.creation where resource = :resource and state = 'review' and candidates ?| :ids
+    union
+    select drop_id from bms.creation_plan, jsonb_path_query(rows, '$[*]') as row
+    where resource = :resource and (row->>'remote_id' = any(:ids) or row->'candidates' ?| :ids
+        or row->>'key' in (select key from own))
+)
+select * from bms.dropped_file where id in (select drop_id from named)
+    or resource = :resource and sha256 in (
+        select sha256 from bms.dropped_file where id in (select drop_id from named)
     )
-    return [Drop.of(row) for row in rows_of.mappings()]
+order by id
+"""
 
 
 def _is_or_may_be(resource: MirroredResource, key: str) -> ColumnElement[bool]:

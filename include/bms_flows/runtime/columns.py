@@ -155,14 +155,10 @@ def _arrays(
     return arrays, list(failed.values())
 
 
-def _columns(records: Sequence[Record]) -> dict[str, list[Any]]:
-    """Transpose rows to columns, a few hundred at a time, so that they stay in the CPU cache."""
+def _columns(records: Sequence[Record]) -> dict[str, tuple[Any, ...]]:
+    """Transpose rows to columns."""
     names = records[0].__struct_fields__ if records else ()
-    columns: list[list[Any]] = [[] for _ in names]
-    for start in range(0, len(records), 512):
-        rows = map(msgspec.structs.astuple, records[start : start + 512])
-        for column, values in zip(columns, zip(*rows, strict=True), strict=True):
-            column.extend(values)
+    columns = zip(*map(msgspec.structs.astuple, records), strict=True)
     return dict(zip(names, columns, strict=True))
 
 

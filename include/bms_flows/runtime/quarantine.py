@@ -6,33 +6,25 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from datetime import date, timedelta
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    Connection,
-    Integer,
-    Text,
-    TextClause,
-    any_,
-    case,
-    cast,
-    delete,
-    func,
-    literal,
-    select,
-    text,
-)
+from sqlalchemy import ColumnElement, Connection, Integer, TextClause, case, cast, delete, text
 from sqlalchemy.dialects.postgresql import insert
 
 from bms_flows.runtime.list_id import ListId
 from bms_warehouse.database import upsert
 from bms_warehouse.history import Stamp
-from bms_warehouse.tables import client_invoice_day, quarantine, step_run
+from bms_warehouse.tables import client_invoice_day, quarantine
 
 COPY = " copy "
 """Separates key and digest in the row keys of different rows with one key."""
-_KEY = func.split_part(quarantine.c.row_key, COPY, 1)
-"""The key that a row and its copies share."""
+_OF_KEYS = f"""
+q.resource = :resource and q.id_entity = :id_entity and split_part(row_key, '{COPY}', 1) = any(:keys)
+"""
+"""Condition of a list's rows with some keys, and of their copies."""
+_KEYS = text(f"select split_part(row_key, '{COPY}', 1) from bms.quarantine q where {_OF_KEYS}")  # noqa: S608 - constants
+_ACCEPTED = text(f"""
+select row_key, code, raw from bms.quarantine q join bms.step_run r on r.id = q.step_run_id
+where {_OF_KEYS} and r.state = 'complete'
+""")  # noqa: S608 - constants
 
 DIGEST = "sha256:"
 """Prefix of the row key of a row without a key."""
@@ -89,10 +81,8 @@ def quarantined_keys(
 ) -> set[int | str]:
     """Return the keys of `keys` that are in quarantine."""
     by_text = {str(key): key for key in keys}
-    found = select(_KEY).where(
-        list_id.of(quarantine), any_(literal([*by_text], ARRAY(Text))) == _KEY
-    )
-    return {by_text[text] for text in connection.scalars(found)}
+    found = connection.scalars(_KEYS, {**list_id._asdict(), "keys": [*by_text]})
+    return {by_text[text] for text in found}
 
 
 def not_accepted(
@@ -104,12 +94,8 @@ def not_accepted(
     """
     if not rows:
         return []
-    keys = literal([_key(row.row_key) for row in rows], ARRAY(Text))
-    accepted = connection.execute(
-        select(quarantine.c.row_key, quarantine.c.code, quarantine.c.raw)
-        .join(step_run, step_run.c.id == quarantine.c.step_run_id)
-        .where(list_id.of(quarantine), any_(keys) == _KEY, step_run.c.state == "complete")
-    )
+    keys = [_key(row.row_key) for row in rows]
+    accepted = connection.execute(_ACCEPTED, {**list_id._asdict(), "keys": keys})
     known = {(_key(key), code, raw) for key, code, raw in accepted}
     return [row for row in rows if row.content not in known]
 
@@ -137,17 +123,6 @@ def save(connection: Connection, list_id: ListId, stamp: Stamp, rows: Iterable[I
         loads=case((same, stored.loads + cast(another, Integer)), else_=1),
         accepted_by=case((same, stored.accepted_by), else_=None),
     )
-
-
-def first_seen(connection: Connection, step_run_id: int) -> list[tuple[date, date, str]]:
-    """Return the first and last possible day, and the code, of rows that a step run found first."""
-    stored = quarantine.c
-    rows = connection.execute(
-        select(stored.first_day, stored.last_day, stored.code).where(
-            stored.step_run_id == step_run_id, stored.loads == 1
-        )
-    )
-    return [(first, last, code) for first, last, code in rows]
 
 
 def release(

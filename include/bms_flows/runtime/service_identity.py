@@ -83,7 +83,8 @@ def require(engine: Engine, given: ServiceIdentity, *, confirmed: bool = False) 
         stored = current(connection)
         if stored == given:
             return
-        if stored is not None and not confirmed and _holds_data(connection):
+        filled = select(or_(*(exists(select(each)) for each in FILLED_TABLES)))
+        if stored is not None and not confirmed and connection.scalar(filled):
             raise ServiceMismatch(stored, given)
         following = select(func.coalesce(func.max(service_identity.c.id), 0) + 1)
         connection.execute(
@@ -106,7 +107,3 @@ def current(connection: Connection) -> ServiceIdentity | None:
     latest = select(service_identity.c.host, service_identity.c.application_id)
     row = connection.execute(latest.order_by(service_identity.c.id.desc()).limit(1)).first()
     return ServiceIdentity(*row) if row else None
-
-
-def _holds_data(connection: Connection) -> bool:
-    return bool(connection.scalar(select(or_(*(exists(select(each)) for each in FILLED_TABLES)))))

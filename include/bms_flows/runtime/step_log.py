@@ -8,7 +8,7 @@ from decimal import Context, Decimal, Inexact
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Engine, Select, and_, delete, insert, literal, select, update
+from sqlalchemy import ColumnElement, Engine, Select, and_, delete, insert, select, text, update
 from sqlalchemy.engine import Connection
 
 from bms.counters import Counters
@@ -121,28 +121,22 @@ def own_version() -> str | None:
 
 def begin(engine: Engine, step: Step) -> int:
     """Record `step` as running and return its id; mark an unfinished earlier attempt as failed."""
-    columns = step.columns
-    same = [
-        step_run.c[name].is_not_distinct_from(columns[name])
-        for name in columns.keys() - {"window_end"}
-    ]
     with engine.begin() as connection:
-        now = clock(connection)
-        connection.execute(
-            update(step_run)
-            .where(*same, step_run.c.state == "running")
-            .values(
-                state="failed",
-                finished_at=now,
-                reason="Attempt died without recording an outcome; superseded by a retry.",
-            )
-        )
-        entered = connection.execute(
-            insert(step_run)
-            .values(**columns, version=own_version(), state="running", started_at=now)
-            .returning(step_run.c.id)
-        )
-        return int(entered.scalar_one())
+        given = {**step.columns, "version": own_version(), "now": clock(connection)}
+        connection.execute(_SUPERSEDE, given)
+        return int(connection.execute(_BEGIN, given).scalar_one())
+
+
+_SUPERSEDE = text("""
+update bms.step_run set state = 'failed', finished_at = :now,
+    reason = 'Attempt died without recording an outcome; superseded by a retry.'
+where state = 'running' and (flow, dag_run_id, step, id_entity, window_start)
+    is not distinct from (:flow, :dag_run_id, :step, :id_entity, :window_start)
+""")
+_BEGIN = text("""
+insert into bms.step_run (flow, dag_run_id, step, id_entity, window_start, window_end, version, state, started_at)
+values (:flow, :dag_run_id, :step, :id_entity, :window_start, :window_end, :version, 'running', :now) returning id
+""")
 
 
 def begin_held(connection: Connection, step_run_id: int, last_day: date) -> int:
@@ -151,17 +145,12 @@ def begin_held(connection: Connection, step_run_id: int, last_day: date) -> int:
     Step run `step_run_id` then ends at `last_day`, the last day that it publishes. Both step runs
     belong to the same attempt: a retry of the task supersedes both.
     """
-    copied = [
-        step_run.c[name]
-        for name in (
-            *("flow", "dag_run_id", "step", "id_entity", "version"),
-            *("window_start", "window_end", "started_at"),
-        )
-    ]
-    read = select(literal("running"), step_run.c.id, *copied).where(step_run.c.id == step_run_id)
-    columns = ["state", "held_by", *(column.name for column in copied)]
-    held = insert(step_run).from_select(columns, read).returning(step_run.c.id)
-    number = int(connection.execute(held).scalar_one())
+    copied = "flow, dag_run_id, step, id_entity, version, window_start, window_end, started_at"
+    insertion = f"""
+        insert into {step_run} (state, held_by, {copied})
+        select 'running', id, {copied} from {step_run} where id = :id returning id
+    """  # noqa: S608 - our own names
+    number = int(connection.execute(text(insertion), {"id": step_run_id}).scalar_one())
     connection.execute(
         update(step_run).where(step_run.c.id == step_run_id).values(window_end=last_day)
     )
