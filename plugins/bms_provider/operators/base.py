@@ -14,6 +14,7 @@ from bms.arguments import argument
 from bms_provider import compat, files, flow_context, lineage, policy
 from bms_provider.hooks.bms import BmsHook
 from bms_provider.operators import export
+from bms_provider.operators.declared import Declared
 from bms_provider.operators.links import BmsBoardLink, BmsFileLink
 from bms_provider.operators.selection import MAX_XCOM_BYTES, Selection, checked
 
@@ -41,7 +42,7 @@ FOLDER = (
 """Path below the data root of the file of one task of one run; a retry replaces the file."""
 
 
-class BmsOperator(BaseAsyncOperator):
+class BmsOperator(Declared, BaseAsyncOperator):
     """Call one operation of the service.
 
     A task has at most as many requests in flight as the connection's ``concurrency``, with
@@ -57,6 +58,21 @@ class BmsOperator(BaseAsyncOperator):
     """Argument of the operator by parameter, where the names differ."""
     creates: ClassVar[bool] = False
     """Whether the class sends a request at most once."""
+    bms_conn_id: str = BmsHook.default_conn_name
+    if TYPE_CHECKING:  # arguments of Airflow, whose attributes have other types
+        dag: Any = None
+        inlets: Any = None
+        on_execute_callback: Any = None
+        on_failure_callback: Any = None
+        on_retry_callback: Any = None
+        on_skipped_callback: Any = None
+        on_success_callback: Any = None
+        outlets: Any = None
+        params: Any = None
+        pool: Any = None
+        retry_delay: Any = None
+        task_display_name: Any = None
+        trigger_rule: Any = None
     template_fields: Sequence[str] = ("bms_conn_id",)
     operator_extra_links: Collection[BaseOperatorLink] = (BmsBoardLink(),)
 
@@ -152,6 +168,11 @@ class BmsReadingOperator(BmsOperator):
         *BmsOperator.operator_extra_links,
         BmsFileLink(),
     )
+    path: str
+    fields: str | Sequence[str] | None = None
+    max_xcom_bytes: int = MAX_XCOM_BYTES
+    if TYPE_CHECKING:
+        output: Any = "file"  # Airflow's own attribute, and the name of an argument
     rows_read: int | None = None
     """Rows that the task has read, for lineage; None before they are complete."""
     _call: asyncio.Task[Any] | None = None
@@ -184,7 +205,7 @@ class BmsReadingOperator(BmsOperator):
         if not self.to_xcom:
             _ = self.target
 
-    @classmethod
+    @classmethod  # type: ignore[misc]  # Airflow declares an attribute
     def partial(cls, **kwargs: Any) -> Any:
         """Return the operator to be expanded; raise `ValueError` if its tasks would write one file."""
         if kwargs.get("output") != "xcom":
@@ -231,8 +252,7 @@ class BmsReadingOperator(BmsOperator):
 class BmsListOperator(BmsReadingOperator):
     """Base of the operators that read a list: a JSON object per line, in the service's order."""
 
-    def __init__(self, *, path: str = FOLDER + ".jsonl.gz", **kwargs: Any) -> None:
-        super().__init__(path=path, **kwargs)
+    path: str = FOLDER + ".jsonl.gz"
 
     async def pages(self, client: Client) -> AsyncGenerator[Rows[Any], None]:
         """Yield the pages of the list; a list without pages is one."""
@@ -262,11 +282,7 @@ class BmsPagesOperator(BmsListOperator):
     :param page_size: records per page (templated); default: the connection's.
     """
 
-    template_fields: Sequence[str] = (*BmsListOperator.template_fields, "page_size")
-
-    def __init__(self, *, page_size: int | str | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.page_size = page_size
+    page_size: int | str | None = None
 
     def pages(self, client: Client) -> AsyncGenerator[Rows[Any], None]:
         """Yield all pages in order."""
@@ -280,8 +296,7 @@ class BmsPagesOperator(BmsListOperator):
 class BmsReadOperator(BmsReadingOperator):
     """Base of the operators that read one record: one JSON object."""
 
-    def __init__(self, *, path: str = FOLDER + ".json", **kwargs: Any) -> None:
-        super().__init__(path=path, **kwargs)
+    path: str = FOLDER + ".json"
 
     async def read(self, client: Client) -> Detail[Any]:
         """Return the record."""

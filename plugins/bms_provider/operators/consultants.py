@@ -1,6 +1,6 @@
 """Operators for consultants (CRM): list, read, create."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from bms.endpoints import BY_NAME, Endpoint
 from bms_provider.operators.base import BmsPagesOperator, BmsReadOperator
@@ -17,17 +17,8 @@ class BmsListConsultantsOperator(BmsPagesOperator):
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_consultants"]
-
-    def __init__(
-        self,
-        *,
-        id_client: int | str | None = None,
-        type: str | None = None,  # noqa: A002 - the interface's own name
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.id_client = id_client
-        self.type = type
+    id_client: int | str | None = None
+    type: str | None = None
 
 
 class BmsReadConsultantOperator(BmsReadOperator):
@@ -39,10 +30,7 @@ class BmsReadConsultantOperator(BmsReadOperator):
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["read_consultant"]
-
-    def __init__(self, *, id_consultant: int | str, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.id_consultant = id_consultant
+    id_consultant: int | str
 
 
 class BmsCreateConsultantOperator(BmsCreateOperator):

@@ -1,6 +1,6 @@
 """Operators for contacts (CRM): list, read, create."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from bms.endpoints import BY_NAME, Endpoint
 from bms_provider.operators.base import BmsPagesOperator, BmsReadOperator
@@ -18,19 +18,9 @@ class BmsListContactsOperator(BmsPagesOperator):
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_contacts"]
-
-    def __init__(
-        self,
-        *,
-        filter: str,  # noqa: A002 - the interface's own name
-        id_client: int | str | None = None,
-        is_lead: bool | str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.filter = filter
-        self.id_client = id_client
-        self.is_lead = is_lead
+    filter: str
+    id_client: int | str | None = None
+    is_lead: bool | str | None = None
 
 
 class BmsReadContactOperator(BmsReadOperator):
@@ -42,10 +32,7 @@ class BmsReadContactOperator(BmsReadOperator):
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["read_contact"]
-
-    def __init__(self, *, id_contact: int | str, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.id_contact = id_contact
+    id_contact: int | str
 
 
 class BmsCreateContactOperator(BmsCreateOperator):

@@ -64,6 +64,8 @@ class BmsCreateOperator(BmsOperator):
 
     template_fields: Sequence[str] = (*BmsOperator.template_fields, "body_path")
     creates = True
+    body: Body | None = None
+    body_path: str | None = None
     created = False
     """Whether the task has created the record, for lineage."""
     _evaluated: Mapping[str, Any] | None = None
@@ -81,7 +83,7 @@ class BmsCreateOperator(BmsOperator):
         self.body_path = body_path
         XComArg.apply_upstream_relationship(self, body)
 
-    @classmethod
+    @classmethod  # type: ignore[misc]  # Airflow declares an attribute
     def partial(cls, **kwargs: Any) -> Any:
         """Return the operator to be expanded, without the ``retries`` of ``default_args``."""
         body = kwargs.get("body")

@@ -1,6 +1,6 @@
 """Operators for employees (HR): list, read, create."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from bms.endpoints import BY_NAME, Endpoint
 from bms_provider.operators.base import BmsListOperator, BmsReadOperator
@@ -18,17 +18,8 @@ class BmsListEmployeesOperator(BmsListOperator):
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_employees"]
-
-    def __init__(
-        self,
-        *,
-        id_entity: int | str,
-        filter: str | None = None,  # noqa: A002 - the interface's own name
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.id_entity = id_entity
-        self.filter = filter
+    id_entity: int | str
+    filter: str | None = None
 
 
 class BmsReadEmployeeOperator(BmsReadOperator):
@@ -40,10 +31,7 @@ class BmsReadEmployeeOperator(BmsReadOperator):
     """
 
     endpoint: ClassVar[Endpoint] = BY_NAME["read_employee"]
-
-    def __init__(self, *, guid_employee: str, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.guid_employee = guid_employee
+    guid_employee: str
 
 
 class BmsCreateEmployeeOperator(BmsCreateOperator):

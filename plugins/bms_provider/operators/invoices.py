@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import date
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from bms.endpoints import BY_NAME, Endpoint
 from bms_provider.operators.base import BmsListOperator
@@ -23,18 +23,7 @@ class BmsListClientInvoicesOperator(BmsListOperator):
 
     endpoint: ClassVar[Endpoint] = BY_NAME["list_client_invoices"]
     renamed: ClassVar[Mapping[str, str]] = {"start_date": "first_day", "end_date": "last_day"}
-
-    def __init__(
-        self,
-        *,
-        id_entity: int | str,
-        first_day: date | str,
-        last_day: date | str,
-        language: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.id_entity = id_entity
-        self.first_day = first_day
-        self.last_day = last_day
-        self.language = language
+    id_entity: int | str
+    first_day: date | str
+    last_day: date | str
+    language: str | None = None

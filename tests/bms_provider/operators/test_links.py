@@ -1,5 +1,7 @@
 """Links of a task in Airflow's UI."""
 
+from typing import Any
+
 import pytest
 from airflow.sdk import BaseOperator
 from airflow.sdk.types import TaskInstanceKey
@@ -42,7 +44,7 @@ def test_a_task_of_the_project_links_to_its_run_on_the_board() -> None:
     "given", [{"path": "exports/contacts.jsonl"}, {"output": "xcom", "fields": "id"}]
 )
 def test_a_task_without_a_file_in_the_default_folder_has_no_file_link(
-    given: dict[str, str],
+    given: dict[str, Any],
 ) -> None:
     operator = BmsListContactsOperator(task_id="list", filter="ALL", **given)
     assert links(operator, "mine")["BMS file"] == ""

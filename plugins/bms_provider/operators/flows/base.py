@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bms.arguments import argument
 from bms_flows import extra
 from bms_provider import flow_context
-from bms_provider.hooks.bms import BmsHook
 from bms_provider.operators.base import BmsOperator
-from bms_provider.operators.flows.declared import Declared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from bms_flows.runtime.context import FlowContext
 
 
-class BmsFlowOperator(Declared, BmsOperator):
+class BmsFlowOperator(BmsOperator):
     """Base of the operators that run a step of a flow, with the service, the warehouse and the files below ``BMS_DATA_ROOT``.
 
     An argument that is None takes the run's param, of the name in parentheses, if the DAG has it.
@@ -29,7 +27,6 @@ class BmsFlowOperator(Declared, BmsOperator):
     """
 
     template_fields: Sequence[str] = (*BmsOperator.template_fields, "warehouse_conn_id")
-    bms_conn_id: str = BmsHook.default_conn_name
     warehouse_conn_id: str = flow_context.WAREHOUSE_CONN_ID
 
     def __init__(

@@ -97,6 +97,14 @@ def test_a_subclass_may_annotate_attributes_of_airflow() -> None:
     assert (Mine.template_fields, mine.note, mine.ui_color) == (("query", "note"), "n", "#123456")
 
 
+def test_a_subclass_may_give_a_required_argument_a_default() -> None:
+    class Contacts(BmsSyncOperator):
+        resource: str = "contact"
+
+    given = Contacts(task_id="sync"), Contacts(task_id="other", resource="consultant")
+    assert [each.resource for each in given] == ["contact", "consultant"]
+
+
 def test_a_load_of_a_part_is_no_event() -> None:
     with run("part", filter="ACTIVE") as context:
         assert done(BmsSyncOperator, resource="contact")["inserted"] > 0
