@@ -20,19 +20,28 @@ MARKS: Final = ("last_name", "first_name")
 
 
 def why(asked: Inquiry, name: str, given: str) -> list[Answer]:
-    """Return an answer for each record of a resource with this id, payroll number or address."""
+    """Return an answer for each record of a resource with this id, payroll number or address, now or else before."""
     resource = MIRRORED[name]
     columns = [each for each in (resource.key, *IDS, *NAMES) if each in resource.table.columns]
-    found = asked.query(
-        f"select {resource.key} as key from {resource.table} "  # noqa: S608 - our own names
-        f"where {' or '.join(f'lower(cast({each} as text)) = lower(:given)' for each in columns)} "
-        f"order by deleted, {resource.key} limit :most",
-        given=given,
-        most=MOST,
-    )
-    if not found:
+    equal = " or ".join(f"lower(cast({each} as text)) = lower(:given)" for each in columns)
+    for table in (str(resource.table), f"{resource.table}_version"):
+        found = asked.query(
+            f"select {resource.key} as key from {table} where {equal} "  # noqa: S608 - our own names
+            f"group by 1 order by bool_and(deleted), 1 limit :most",
+            given=given,
+            most=MOST + 1,
+        )
+        if found:
+            break
+    else:
         return [_absent(asked, resource, given, columns)]
-    return [_record(asked, resource, each["key"]) for each in found]
+    answers = [_record(asked, resource, each["key"]) for each in found[:MOST]]
+    names = ", ".join(columns)
+    for each in answers if table != str(resource.table) else ():
+        each.facts.insert(0, f"Only an earlier version has this {names}.")
+    if len(found) > MOST:
+        answers[0].facts.insert(0, f"More records have this {names}; the first {MOST} are shown.")
+    return answers
 
 
 def _record(asked: Inquiry, resource: MirroredResource, key: object) -> Answer:
@@ -81,11 +90,12 @@ def _doubles(asked: Inquiry, resource: MirroredResource, row: Mapping[str, Any])
             f"and {resource.key} <> :own and not deleted order by 1 limit :most",
             **{each: row[each] for each in columns},
             own=row[resource.key],
-            most=MOST,
+            most=MOST + 1,
         )
         if others:
             doubled = True
-            keys = ", ".join(str(each["key"]) for each in others)
+            shown = [str(each["key"]) for each in others[:MOST]]
+            keys = ", ".join([*shown, "…"] if len(others) > MOST else shown)
             yield f"Possible duplicate, same {' and '.join(columns)}: {keys}"
     if not doubled:
         yield "No other current record has its number, address or name."

@@ -30,6 +30,7 @@ HALF: Final = 16
 """Bytes of the digest of a list item; those of the detail follow."""
 EQUAL = "its digest, computed again, is that of the row"
 DIFFERS = "its digest DIFFERS from that of the row: the file or the row was changed by hand"
+NONE = "its run stored no response with this record"
 GONE = "no stored response any more (BMS_KEEP_RAW_DAYS, BMS_KEEP_PEOPLE_DAYS)"
 
 
@@ -79,6 +80,8 @@ def record(
     raw, zone_read_in = details.get("raw"), details.get("zone")
     # A run that did not record its zone may have read date-times in either.
     zones = [zone_read_in] if zone_read_in else [str(asked.settings.time_zone), "UTC"]
+    if raw is None and "raw" in details:
+        return "", NONE
     folder = asked.root / raw if raw else None
     if folder is None or not folder.exists():
         return "", GONE
@@ -116,7 +119,7 @@ def record(
         equal.append(digest[:HALF] in (each[:HALF] for each in read))
     where = f"{', '.join(checked)} in {folder.name}"
     if not checked:
-        return "", "its run stored no response with this record"
+        return "", NONE
     return where, EQUAL if all(equal) else DIFFERS
 
 

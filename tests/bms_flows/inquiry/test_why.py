@@ -276,6 +276,32 @@ def test_a_doubled_employee_is_named(sandbox: Sandbox, mirror: Mirror, why: Why)
     assert out.count(EQUAL) == 2
 
 
+def test_a_mailbox_of_many_contacts_is_not_shown_as_one_of_few(
+    sandbox: Sandbox, mirror: Mirror, why: Why
+) -> None:
+    for row in sandbox.rows("contacts")[:8]:
+        sandbox.edit("contacts", row["id"], email="info@depot.example")
+    mirror.run()
+    _, out = why("contact", "info@depot.example")
+    assert "More records have this id, email; the first 5 are shown." in out
+    assert re.search(r"Possible duplicate, same email: (\d+, ){5}…", out)
+
+
+def test_a_contact_is_found_by_its_former_address_until_it_is_gone(
+    sandbox: Sandbox, mirror: Mirror, why: Why
+) -> None:
+    contact = sandbox.rows("contacts")[0]
+    mirror.run()
+    sandbox.edit("contacts", contact["id"], email="new@depot.example")
+    mirror.run()
+    sandbox.delete("contacts", contact["id"])
+    mirror.run()
+    _, out = why("contact", contact["email"])
+    assert f"Contact {contact['id']}\n  Only an earlier version has this id, email." in out
+    assert "Version 3: its run stored no response with this record" in out
+    assert GONE not in out
+
+
 def test_a_record_that_is_not_there_is_an_answer_without_its_address(
     mirror: Mirror, why: Why
 ) -> None:
