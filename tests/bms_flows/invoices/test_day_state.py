@@ -149,6 +149,25 @@ def test_a_held_backfill_is_due_again(company: Company, old: date) -> None:
     assert not scalar(company.warehouse, count)
 
 
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_held_day_that_is_not_over_can_be_accepted_until_it_is_read_again(
+    company: Company, accepted: bool
+) -> None:
+    """Its read does not count as complete."""
+    filled(company, today(), 1)
+    company.service.rows[0]["total_incl_vat"] = 121
+    assert company.held(today())
+    (unit,) = held_loads(company.warehouse, [1])
+    assert unit.days == {today()}
+    if accepted:
+        company.accept()
+    else:
+        company.service.rows[0]["total_incl_vat"] = company.service.rows[1]["total_incl_vat"]
+        company.read(today())
+    assert held_loads(company.warehouse, [1]) == []
+    assert scalar(company.warehouse, "select count(*) from bms.client_invoice") == PER_DAY
+
+
 def test_one_mistyped_old_day_does_not_make_a_decade_due(company: Company, old: date) -> None:
     company.read(date(2015, 3, 2))
     due = planned(company, nights=2)
