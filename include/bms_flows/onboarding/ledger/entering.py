@@ -139,16 +139,15 @@ def take_over(
     connection: Connection, resource: str, drop_id: int, lines: Mapping[str, int]
 ) -> None:
     """Assign unfinished rows of earlier drops to this drop, by key: its report tells how they end."""
-    if lines:
+    # In the order in which tasks lock rows, so that no two wait for each other.
+    of_drop = (creation.c.resource == resource) & among(creation.c.key, lines)
+    rows = [each for each in locked_rows(connection, of_drop) if each.state in OPEN]
+    if rows:
         connection.execute(
             update(creation)
-            .where(
-                creation.c.resource == resource,
-                creation.c.key == bind("row"),
-                among(creation.c.state, OPEN),
-            )
+            .where(creation.c.id == bind("number"))
             .values(drop_id=drop_id, line=bind("at")),
-            [{"row": key, "at": line} for key, line in sorted(lines.items())],
+            [{"number": each.id, "at": lines[each.key]} for each in rows],
         )
 
 

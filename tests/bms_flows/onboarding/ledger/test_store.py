@@ -40,6 +40,30 @@ def until_someone_waits(warehouse: Engine, task: asyncio.Task[object]) -> None:
             pass
 
 
+async def test_a_drop_that_takes_rows_over_waits_for_a_task_without_a_deadlock(
+    warehouse: Engine,
+) -> None:
+    """The keys of the rows are in another order than their numbers."""
+    drop = claim.claim_file(warehouse, "contact", FoundFile("a.csv", 1, "1")).id
+    with warehouse.begin() as connection:
+        for key in ("b", "a"):
+            row = NewRow(line=2, key=key, digest="d", body={})
+            enter(connection, "contact", drop, [row], attempts=5)
+
+    def take_over() -> None:
+        with warehouse.begin() as connection:
+            entering.take_over(connection, "contact", drop, {"a": 2, "b": 3})
+
+    lock = text("select from bms.creation where id = :id for update")
+    with warehouse.begin() as connection:
+        first, second = connection.scalars(text("select id from bms.creation order by 1"))
+        connection.execute(lock, {"id": first})
+        taking = asyncio.create_task(asyncio.to_thread(take_over))
+        await asyncio.to_thread(until_someone_waits, warehouse, taking)
+        connection.execute(lock, {"id": second})
+    await taking
+
+
 async def test_the_second_of_two_concurrent_claims_sees_the_first(warehouse: Engine) -> None:
     """Without the row's lock both would find it free, and both would send."""
     drop = claim.claim_file(warehouse, "employee", FoundFile("a.csv", 1, "1")).id
