@@ -4,7 +4,7 @@ Clients, operators and `get_df` take the methods, arguments and results of an op
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final, Literal, get_args, get_origin
@@ -78,6 +78,8 @@ class Endpoint:
     """Parameters besides the page."""
     created: type[CreatedEmployee] | None = None
     """What a create returns; None if it returns an id alone."""
+    fields: Sequence[str] = ()
+    """Fields of the body of a create, at its first level."""
     note: str = ""
     """What a caller should know about the operation."""
 
@@ -124,17 +126,49 @@ def _reading(
     )
 
 
-def _creating(name: str, path: str, scope: str, **more: Any) -> Endpoint:
-    return Endpoint(name, "POST", path, f"write:{scope}", idempotent=False, **more)
+def _creating(name: str, path: str, scope: str, fields: str, **more: Any) -> Endpoint:
+    return Endpoint(
+        name, "POST", path, f"write:{scope}", idempotent=False, fields=fields.split(), **more
+    )
 
 
 _KEY: Final = re.compile(r"\{(\w+)\}")
 _CLIENT: Final = Param("id_client", int | None, "Client", "Number of a client.")
+# Interface, sections "Employee creation body", "Contact creation body" and "Consultant creation body".
+_EMPLOYEE_BODY: Final = """
+    id_entity salutation_code first_name last_name preferred_first_name preferred_last_name
+    payroll_number start_date end_date_trial_first_period end_date_trial_second_period
+    department_code department_service job_title category_code contract_type_code activity_rate
+    status_code status_position status_factor salary_base salary_variable salary_other skills missions
+    address postal_code city country personal_email personal_mobile_phone personal_landline_phone
+    business_email business_mobile_phone business_landline_phone birth_date birth_city birth_country
+    nationality social_security_number resident_permit_number resident_permit_expiration_date
+    id_manager affiliated_company is_salesperson is_consultant has_timesheets
+    timesheets_frequency_code emergency_contacts meal_vouchers_count has_portal_access
+    exclude_from_directory has_overtime use_vehicle vehicle_type_code vehicle_tax_horsepower_code
+    vehicle_registration_number vehicle_price_per_km
+"""
+_CONTACT_BODY: Final = """
+    first_name last_name business_title email phone_mobile_number phone_number phone_other_number
+    fax_number address postal_code city country exclude_from_emailing send_greetings_card
+    greetings_card_details is_lead origin signal contact_domains notes imported_company_name id_client
+"""
+_CONSULTANT_BODY: Final = """
+    first_name last_name type affinity rate availability_date birth_year work_start_year
+    professional_profile skills languages address postal_code city country phone_number
+    phone_mobile_number email no_emails no_sms id_client notes custom1 custom2 custom3 custom4 custom5
+"""
 
 # A repeated token request only issues another token, so the operation counts as idempotent.
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("request_token", "POST", "/v1/token", None),
-    _creating("create_employee", "/v1/HR/employees", "employee", created=CreatedEmployee),
+    _creating(
+        "create_employee",
+        "/v1/HR/employees",
+        "employee",
+        _EMPLOYEE_BODY,
+        created=CreatedEmployee,
+    ),
     _reading(
         "list_employees",
         "/v1/HR/employees",
@@ -169,7 +203,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
         paged=True,
     ),
     _reading("read_contact", "/v1/CRM/contacts/{id_contact}", "contact", Contact),
-    _creating("create_contact", "/v1/CRM/contacts", "contact"),
+    _creating("create_contact", "/v1/CRM/contacts", "contact", _CONTACT_BODY),
     _reading(
         "list_consultants",
         "/v1/CRM/Consultants",
@@ -180,7 +214,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
         paged=True,
     ),
     _reading("read_consultant", "/v1/CRM/Consultants/{id_consultant}", "consultant", Consultant),
-    _creating("create_consultant", "/v1/CRM/Consultants", "consultant"),
+    _creating("create_consultant", "/v1/CRM/Consultants", "consultant", _CONSULTANT_BODY),
 )
 
 BY_NAME: Final[Mapping[str, Endpoint]] = {endpoint.name: endpoint for endpoint in ENDPOINTS}

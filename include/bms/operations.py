@@ -1,7 +1,9 @@
 """Methods of the clients, from the table of operations: signatures, documentation and queries."""
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
+from difflib import get_close_matches
 from http import HTTPStatus
 from inspect import Parameter, Signature
 from typing import Any, Final, Literal, Protocol, TypeVar, get_args, get_origin
@@ -23,6 +25,8 @@ LITERALS: Final = {
 }
 """Names of the types with a list of values."""
 _TEXTS: Final[Mapping[Any, str]] = {UUID: "str", **LITERALS}
+_NAME: Final = re.compile("[a-z_0-9]+")
+"""A key that may be shown; others may be personal data, in a body of another shape."""
 _PAGING: Final = (
     "`page_size` is by default the connection's. The interface shows no maximum for it, and the "
     "service may return fewer rows than requested."
@@ -61,13 +65,23 @@ def typed(endpoint: Endpoint, arguments: Mapping[str, Any]) -> dict[str, Any]:
     own = {each.name: each.type for each in endpoint.params if each.type is not UUID}
     # `paging` requests page 0 of a service that may count from 0.
     types = {"page_number": NotNegative, "page_size": Positive | None, **own}
-    body = arguments.get("body")
-    if endpoint.kind == "create" and not (isinstance(body, Mapping) and body):
-        raise BadArgument("body takes a dictionary with at least one field")
+    if endpoint.kind == "create":
+        _check_body(endpoint, arguments.get("body"))
     return {
         name: argument(name, value, types[name]) if name in types else value
         for name, value in arguments.items()
     }
+
+
+def _check_body(endpoint: Endpoint, body: Any) -> None:
+    """Raise `BadArgument` for a body with an unknown field: nobody could add its value later."""
+    if not (isinstance(body, Mapping) and body):
+        raise BadArgument("body takes a dictionary with at least one field")
+    if unknown := [each for each in body if each not in endpoint.fields]:
+        likely = {n for each in unknown for n in get_close_matches(str(each), endpoint.fields, 1)}
+        names = ", ".join(n if _NAME.fullmatch(n) else "…" for n in map(str, unknown))
+        hint = f" (perhaps {', '.join(sorted(likely))})" if likely else ""
+        raise BadArgument(f"{endpoint.name} has no field {names}{hint}; nothing was sent")
 
 
 def list_query(

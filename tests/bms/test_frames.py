@@ -274,13 +274,13 @@ def test_amounts_are_numeric_and_lists_json_in_a_database(warehouse: sqlalchemy.
     frame = invoices()
     frame["skills"] = pd.Series([[{"id": 3, "level": 2}], *[None] * 39], dtype=object)
     with warehouse.begin() as connection:
-        frame.to_sql("frame", connection, if_exists="replace", index=False)
-        types = sqlalchemy.inspect(connection).get_columns("frame")
+        frame.to_sql("frame", connection, schema="public", index=False)
+        types = sqlalchemy.inspect(connection).get_columns("frame", "public")
         kinds = {each["name"]: str(each["type"]) for each in types}
-        total = connection.scalar(sqlalchemy.text("select sum(total_incl_vat) from frame"))
-        skills = sqlalchemy.text("select skills from frame where skills is not null")
+        total = connection.scalar(sqlalchemy.text("select sum(total_incl_vat) from public.frame"))
+        skills = sqlalchemy.text("select skills from public.frame where skills is not null")
         assert connection.scalars(skills).all() == [[{"id": 3, "level": 2}]]
-        connection.execute(sqlalchemy.text("drop table frame"))
+        connection.execute(sqlalchemy.text("drop table public.frame"))
     assert (kinds["total_incl_vat"], kinds["skills"]) == ("NUMERIC(38, 2)", "JSON")
     assert total == frame["total_incl_vat"].sum()
 

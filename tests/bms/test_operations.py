@@ -14,6 +14,10 @@ from bms.client import Client
 from bms.endpoints import BY_NAME, ENDPOINTS
 from bms.operations import list_query
 from bms.sync_client import SyncClient
+from bms_flows.onboarding.resources.consultant import CONSULTANT
+from bms_flows.onboarding.resources.contact import CONTACT
+from bms_flows.onboarding.resources.description import Resource
+from bms_flows.onboarding.resources.employee import EMPLOYEE
 
 STUB = Path(endpoints.__file__).with_name("signatures.pyi")
 CLASSES: dict[str, type] = {"Operations": Client, "SyncOperations": SyncClient}
@@ -49,6 +53,34 @@ def test_a_wrong_argument_is_refused_before_a_request(
 ) -> None:
     with pytest.raises(TypeError, match=fault):
         getattr(Client, name)(None, **given)
+
+
+@pytest.mark.parametrize(
+    ("operation", "body", "text"),
+    [
+        (
+            "create_contact",
+            {"last_name": "Noël", "domains": [3]},
+            "domains (perhaps contact_domains)",
+        ),
+        ("create_contact", {"id_entity": 1, "zzz": 1}, "id_entity, zzz (perhaps id_client)"),
+        ("create_consultant", {"Noël Petit": 1}, "…"),
+        ("create_employee", {"firstname": "Zoé", 3: 4}, "firstname, 3 (perhaps first_name)"),
+    ],
+)
+def test_a_body_with_an_unknown_field_is_not_sent(
+    operation: str, body: dict[Any, Any], text: str
+) -> None:
+    """Nobody could add the value to the record later: the service has no update."""
+    with pytest.raises(BadArgument) as refused:
+        getattr(Client, operation)(None, body)
+    assert str(refused.value) == f"{operation} has no field {text}; nothing was sent"
+
+
+@pytest.mark.parametrize("resource", [EMPLOYEE, CONTACT, CONSULTANT], ids=lambda each: each.name)
+def test_columns_of_dropped_files_are_fields_of_the_body(resource: Resource) -> None:
+    sent = {each.path[0] for each in resource.fields if each.path}
+    assert sent == {*BY_NAME[f"create_{resource.name}"].fields}
 
 
 def test_a_service_that_excludes_the_last_day_is_asked_for_the_next() -> None:

@@ -197,7 +197,7 @@ def _steps(
         found = whole.share.found + sum(each.found for each in latest)
         together = Share(min(found, of), of)
         loads = len(latest) + 1
-        if _implausible(measure, together, min(loads * usual, 1.0)):
+        if _implausible(measure, together, loads * usual):
             where = measure.text.format(found=together.found, of=together.of)
             yield Finding(measure.code, f"{_label(name)}{where} in {loads} loads", whole.days, name)
             return
@@ -219,7 +219,7 @@ def usual_share(name: str, measure: Measure, earlier: Sequence[StoredProfile]) -
     usual = ((measure.usual or 0) * PRIOR_ROWS + seen.found) / (PRIOR_ROWS + seen.of)
     if any(_acceptance(_emptied(name), each) for each in earlier):
         usual = max(usual, _share(*_state(_emptied(name), earlier)))
-    return min(usual, 1.0)
+    return usual
 
 
 def _emptied(name: str) -> str:
@@ -229,7 +229,7 @@ def _emptied(name: str) -> str:
 
 
 def _share(found: float, of: float) -> float:
-    return min((found + UNSEEN) / of, 1.0)
+    return (found + UNSEEN) / of
 
 
 def _state(name: str, earlier: Sequence[StoredProfile]) -> tuple[float, float]:
@@ -239,7 +239,7 @@ def _state(name: str, earlier: Sequence[StoredProfile]) -> tuple[float, float]:
         accepted = _acceptance(name, each)
         share = accepted or each.shares.get(name, Share())
         rows = STATE_ROWS if accepted else min(share.of, LOAD_ROWS)
-        found += rows * share.found / max(share.of, 1)
+        found += rows * share.found / (share.of or 1)
         of += rows
         if accepted:
             break

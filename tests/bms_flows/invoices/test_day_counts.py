@@ -69,13 +69,6 @@ def test_fewer_invoices_than_were_published_are_a_finding() -> None:
     assert codes({MONDAY: 1}, days={**USUAL, MONDAY: 2}) == ["fewer_than_usual"]
 
 
-def test_several_slow_days_are_judged_together() -> None:
-    small = {day: min(count, 3) for day, count in USUAL.items()}
-    assert codes({MONDAY: 0}, days=small) == []
-    week = {MONDAY + n * DAY: 0 for n in range(5)}
-    assert "fewer_than_usual" in codes(week, days=small)
-
-
 @pytest.mark.parametrize(
     ("usual", "before", "most", "about"), [(20, None, 75, 20), (20, 30, 105, 30), (0, None, 15, 0)]
 )

@@ -71,7 +71,12 @@ def test_losses_of_several_loads_add_up_until_they_are_accepted(
     accepted = load("missing", missing=(nightly, 500))
     recent = [losses] * (least // 2)
     assert findings("missing", (nightly, 500), *recent, accepted, *[losses] * least, *none) == []
-    assert findings("missing", (0, 500), *[losses] * least, *none) == []
+    [where] = findings("missing", (nightly, 500), *[losses] * least, accepted, *none)
+    assert where.endswith(f" in {least + 1} loads")
+    assert findings("missing", (0, 500), *[losses] * (least + 2), *none) == []
+    assert findings("outside", (20, 100), *[load(outside=(20, 100))] * 9) == [], "not over loads"
+    assert findings("foreign", (14, 50), *[load(foreign=(0, 50))] * 9) != []
+    assert findings("foreign", (9, 50), *[load(foreign=(9, 50))] * 9) == [], "a state"
 
 
 def test_several_loads_together_have_the_rows_of_the_largest() -> None:
@@ -128,6 +133,8 @@ def test_parts_are_judged_alone_and_before_the_whole() -> None:
         ([load(email__empty_today=(0, 19))], False),
         ([load(email__empty_today=(0, 20))], True),
         ([load(email__empty_today=(0, 10))] * 2, True),
+        ([load(email__empty_today=(1, 1000))], True),
+        ([load(email__empty_today=(10, 20))] * 100, False),
         ([load(email__empty_today=(10, 20))], False),
         ([load(email__empty_today=(0, 5000)), load(email__empty_today=(100, 100))], False),
         ([load(EMPTY, email__empty_today=(50, 50)), load(email__empty_today=(0, 100))], False),
@@ -146,12 +153,22 @@ def test_a_state_is_usual_as_far_as_new_rows_had_it_since_its_acceptance(
     assert findings(EMPTY, (4, 10), *earlier) == []
 
 
+def test_a_state_that_no_earlier_row_had_is_rare_and_not_impossible() -> None:
+    assert findings("repeated", (3, 1000), load(repeated=(0, 20))) == []
+    assert findings("repeated", (4, 10), load(repeated=(0, 20))) == [
+        "reference_repeated: 4 of 10 rows"
+    ]
+    assert findings("foreign", (20, 50), load("foreign", foreign=(20, 50))) == []
+
+
 def test_values_are_lost_as_usual_once_new_rows_without_them_were_accepted() -> None:
     accepted = [load(EMPTY, email__empty_today=(10, 20))]
     assert findings("email.lost", (300, 1000), *accepted) == []
     assert findings("email.mistyped", (300, 1000), *accepted) == []
     assert findings("email.changed", (300, 1000), *accepted) != []
     assert findings("phone.lost", (300, 1000), *accepted) != []
+    emptier = load(email__empty_today=(80, 100))
+    assert findings("email.lost", (720, 1000), emptier, *accepted) == []
     since = [load(email__lost=(30, 1000))] * 2
     assert findings("email.lost", (30, 1000), *since, *accepted) == []
     unasked = [load(email__empty_today=(10, 20))]
@@ -178,6 +195,7 @@ def level(amount: float, rows: int, spread: float = 0) -> Level:
         (100_000, 3, level(1000, 20, spread=1), ""),
         (100_000, 8, level(1000, 20, spread=1), "1e+02"),
         (100_000, 6, level(1000, 20, spread=1), ""),
+        (4_000, 4, level(1000, 20, spread=0.2), ""),
     ],
 )
 def test_amounts_of_another_magnitude_are_implausible(

@@ -27,6 +27,7 @@ from tests.bms_provider.hooks.supervisor import Supervisor, supervised
 
 CREATES = [endpoint for endpoint in ENDPOINTS if not endpoint.idempotent]
 BODY = {"first_name": "Zoé", "last_name": "Canari"}
+ENTITY = {"create_employee": {"id_entity": 1}}
 
 
 @pytest.fixture
@@ -116,7 +117,7 @@ def test_an_ambiguous_creation_fails_the_task_for_good(
     """Airflow repeats no task that raises `AirflowFailException`."""
     sandbox.set_fault("commit_then_500", operation=endpoint.name)
     with BmsHook().get_conn() as client, pytest.raises(AirflowFailException) as raised:
-        getattr(client, endpoint.name)({**BODY, "id_entity": 1})
+        getattr(client, endpoint.name)(BODY | ENTITY.get(endpoint.name, {}))
     assert isinstance(raised.value, AmbiguousWrite)
     assert str(raised.value).startswith(f"{endpoint}: sent, outcome unknown")
     assert raised.value.elapsed is not None
@@ -158,7 +159,7 @@ def test_the_timeout_of_a_task_during_a_creation_fails_the_task_for_good(
         with BmsHook().get_conn() as client:
             threading.Thread(target=strike, args=[client._client.counters], daemon=True).start()
             with pytest.raises(AirflowFailException, match="outcome unknown"):
-                getattr(client, endpoint.name)({**BODY, "id_entity": 1})
+                getattr(client, endpoint.name)(BODY | ENTITY.get(endpoint.name, {}))
     finally:
         signal.signal(signal.SIGALRM, before)
 
