@@ -200,3 +200,13 @@ def verified_fields(engine: Engine, rows: Collection[int]) -> dict[int, Mapping[
             )
         )
         return dict(found.all())
+
+
+def save_verified(engine: Engine, found: Mapping[int, Mapping[str, Any]]) -> None:
+    """Save the names of the fields read back, by row, in the order in which tasks lock rows."""
+    if found:
+        with engine.begin() as connection:
+            connection.execute(
+                update(creation).where(creation.c.id == bind("row")).values(verified=bind("names")),
+                [{"row": row, "names": found[row]} for row in sorted(found)],
+            )

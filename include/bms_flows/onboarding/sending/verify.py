@@ -5,16 +5,12 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Engine, update
-from sqlalchemy import bindparam as bind
-
-from bms_flows.onboarding.ledger.entering import verified_fields
+from bms_flows.onboarding.ledger.entering import save_verified, verified_fields
 from bms_flows.onboarding.ledger.entry import EXISTING, Entry
 from bms_flows.onboarding.ledger.store import PostgresLedger
 from bms_flows.onboarding.resources.body import compare
 from bms_flows.onboarding.resources.service_remote import ServiceRemote
 from bms_flows.runtime.concurrently import gather_bounded
-from bms_warehouse.tables import creation
 
 BATCH: Final = 200
 """Rows whose bodies are in memory at a time, and whose results are written together."""
@@ -43,7 +39,7 @@ async def _verify(ledger: PostgresLedger, remote: ServiceRemote, rows: Collectio
         sent = [(entry, bodies[entry.id]) for entry in entries if entry.id in bodies]
         read = await gather_bounded(partial(_read, remote), sent, at_once=MAX_CONCURRENT_READS)
         found = {row: names for row, names in read if names is not None}
-        await asyncio.to_thread(_save, ledger.engine, found)
+        await asyncio.to_thread(save_verified, ledger.engine, found)
 
 
 async def _read(
@@ -79,14 +75,3 @@ async def _unverified(ledger: PostgresLedger, rows: Collection[int]) -> list[Ent
     done = set(await asyncio.to_thread(verified_fields, ledger.engine, rows))
     entries = await ledger.entries(rows)
     return [entry for entry in entries if entry.state in EXISTING and entry.id not in done]
-
-
-def _save(engine: Engine, found: Mapping[int, Mapping[str, Any]]) -> None:
-    if not found:
-        return
-    rows = [{"row": row, "names": names} for row, names in found.items()]
-    with engine.begin() as connection:
-        connection.execute(
-            update(creation).where(creation.c.id == bind("row")).values(verified=bind("names")),
-            rows,
-        )

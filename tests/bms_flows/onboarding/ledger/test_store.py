@@ -2,8 +2,10 @@
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+import pytest
 from sqlalchemy import Engine, text
 
 from bms_flows.onboarding.inbox import claim
@@ -40,8 +42,9 @@ def until_someone_waits(warehouse: Engine, task: asyncio.Task[object]) -> None:
             pass
 
 
-async def test_a_drop_that_takes_rows_over_waits_for_a_task_without_a_deadlock(
-    warehouse: Engine,
+@pytest.mark.parametrize("verifies", [False, True])
+async def test_a_drop_that_takes_rows_over_or_verifies_them_waits_for_a_task_without_a_deadlock(
+    verifies: bool, warehouse: Engine
 ) -> None:
     """The keys of the rows are in another order than their numbers."""
     drop = claim.claim_file(warehouse, "contact", FoundFile("a.csv", 1, "1")).id
@@ -50,7 +53,10 @@ async def test_a_drop_that_takes_rows_over_waits_for_a_task_without_a_deadlock(
             row = NewRow(line=2, key=key, digest="d", body={})
             enter(connection, "contact", drop, [row], attempts=5)
 
-    def take_over() -> None:
+    def work(ids: Sequence[int]) -> None:
+        if verifies:
+            entering.save_verified(warehouse, {each: {} for each in reversed(ids)})
+            return
         with warehouse.begin() as connection:
             entering.take_over(connection, "contact", drop, {"a": 2, "b": 3})
 
@@ -58,10 +64,10 @@ async def test_a_drop_that_takes_rows_over_waits_for_a_task_without_a_deadlock(
     with warehouse.begin() as connection:
         first, second = connection.scalars(text("select id from bms.creation order by 1"))
         connection.execute(lock, {"id": first})
-        taking = asyncio.create_task(asyncio.to_thread(take_over))
-        await asyncio.to_thread(until_someone_waits, warehouse, taking)
+        working = asyncio.create_task(asyncio.to_thread(work, [first, second]))
+        await asyncio.to_thread(until_someone_waits, warehouse, working)
         connection.execute(lock, {"id": second})
-    await taking
+    await working
 
 
 async def test_the_second_of_two_concurrent_claims_sees_the_first(warehouse: Engine) -> None:
