@@ -85,7 +85,5 @@ def cycle_days(compared: Sequence[int], total: int, shortest: int) -> int:
 
     `compared` are the units per audit; `shortest` is the minimum number of days.
     """
-    if not total:
-        return shortest
-    rate = sum(compared) / len(compared)
-    return max(shortest, -int(-total // rate)) if rate else total
+    done = sum(compared)
+    return max(shortest, -(-total * len(compared) // done) if done else total)

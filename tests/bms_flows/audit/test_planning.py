@@ -77,7 +77,10 @@ def test_a_window_of_older_days_lies_between_history_and_latest_days() -> None:
 
 @pytest.mark.parametrize(
     ("compared", "total", "days"),
-    [([3], 334, 112), ([3, 0], 334, 223), ([0], 334, 334), ([4], 0, 2)],
+    [
+        *(([3], 334, 112), ([3, 0], 334, 223), ([0], 334, 334), ([4], 0, 2), ([0], 0, 2)),
+        ([5, 3, 0], 16, 6),  # 7 with the rate 8 / 3 as a float
+    ],
 )
 def test_the_rate_of_the_latest_audits_determines_the_cycle(
     compared: list[int], total: int, days: int
