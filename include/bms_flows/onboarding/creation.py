@@ -274,7 +274,7 @@ class Creation:
         manager, so that the managers would form a cycle.
         """
         with self.warehouse.begin() as connection:
-            entering.lock_entering(connection, plan.resource)
+            entering.lock_entering(connection, plan.resource, [r.key for r in plan.rows if r.key])
             in_flight = entering.rows_in_flight(connection, self.identity, view.since)
             if view.is_outdated(in_flight, match_keys):
                 return False

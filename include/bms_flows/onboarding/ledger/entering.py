@@ -29,9 +29,12 @@ from bms_warehouse.locks import serialize
 from bms_warehouse.tables import creation, creation_body, creation_match
 
 
-def lock_entering(connection: Connection, resource: str) -> None:
-    """Lock the entering of rows of `resource` until the end of the caller's transaction."""
+def lock_entering(connection: Connection, resource: str, keys: Collection[str]) -> None:
+    """Lock the entering of rows of `resource`, and unfinished rows, until the end of the caller's transaction."""
     serialize(connection, f"entry of {resource}")
+    # All at once, in the order in which tasks lock rows: no two wait for each other.
+    of_drop = (creation.c.resource == resource) & among(creation.c.key, keys)
+    locked_rows(connection, of_drop & creation.c.state.not_in(EXISTING))
 
 
 def rows_in_flight(
@@ -139,7 +142,6 @@ def take_over(
     connection: Connection, resource: str, drop_id: int, lines: Mapping[str, int]
 ) -> None:
     """Assign unfinished rows of earlier drops to this drop, by key: its report tells how they end."""
-    # In the order in which tasks lock rows, so that no two wait for each other.
     of_drop = (creation.c.resource == resource) & among(creation.c.key, lines)
     rows = [each for each in locked_rows(connection, of_drop) if each.state in OPEN]
     if rows:
