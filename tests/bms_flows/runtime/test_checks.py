@@ -120,6 +120,7 @@ def test_parts_are_judged_alone_and_before_the_whole() -> None:
     ]
     elsewhere = Finding("drop", "50 of 100 (elsewhere)", frozenset(), "missing")
     assert judge(today, []) == [*held, elsewhere]
+    assert str(held[0]).startswith("drop (20 of 100 (2026-03-16)): ")
     today.add("missing", 9_000, 10_000)
     assert judge(today, []) == [*held, elsewhere], "the whole says nothing more"
     del today.shares["missing"]
@@ -158,7 +159,9 @@ def test_a_state_that_no_earlier_row_had_is_rare_and_not_impossible() -> None:
     assert findings("repeated", (4, 10), load(repeated=(0, 20))) == [
         "reference_repeated: 4 of 10 rows"
     ]
-    assert findings("foreign", (20, 50), load("foreign", foreign=(20, 50))) == []
+    none = [load(foreign=(0, 50))] * 60
+    assert findings("foreign", (30, 50), load("foreign", foreign=(30, 50)), *none) == []
+    assert findings("foreign", (30, 50), load(foreign=(30, 50)), *none) != []
 
 
 def test_values_are_lost_as_usual_once_new_rows_without_them_were_accepted() -> None:
@@ -167,6 +170,7 @@ def test_values_are_lost_as_usual_once_new_rows_without_them_were_accepted() -> 
     assert findings("email.mistyped", (300, 1000), *accepted) == []
     assert findings("email.changed", (300, 1000), *accepted) != []
     assert findings("phone.lost", (300, 1000), *accepted) != []
+    assert findings("email.lost", (900, 1000), *accepted) != []
     emptier = load(email__empty_today=(80, 100))
     assert findings("email.lost", (720, 1000), emptier, *accepted) == []
     since = [load(email__lost=(30, 1000))] * 2
