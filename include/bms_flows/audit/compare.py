@@ -201,6 +201,7 @@ def still_open(
     left: OpenRows = {}
     for code, of_code in rows.items():
         for key, difference in of_code.items():
+            resolved = False
             if code == "quarantined":
                 resolved = key not in quarantined
             elif code in UNSETTLED and difference:
@@ -211,8 +212,6 @@ def still_open(
                     and stored.digest.hex() == difference.row
                 )
                 resolved = same or version_of(stored) != difference.version
-            else:
-                resolved = False
             if not resolved:
                 left.setdefault(code, {})[key] = difference
     return left

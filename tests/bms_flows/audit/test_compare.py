@@ -12,6 +12,7 @@ from bms_flows.audit.compare import (
     StoredRow,
     compare_with_warehouse,
     differences_by_key,
+    digest,
     persistent_differences,
     repeated,
     still_open,
@@ -23,8 +24,11 @@ LOADED = datetime(2026, 3, 31, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
-def test_a_difference_persists_if_neither_side_changed() -> None:
-    assert persistent_differences([{1: A, 2: A}, {1: A, 2: A}], [{1: B}, {1: B}]) == {1, 2}
+@pytest.mark.parametrize("readings", [1, 2])
+def test_a_difference_persists_if_neither_side_changed(readings: int) -> None:
+    one: dict[Key, bytes] = {1: A, 2: A, 3: C}
+    other: dict[Key, bytes] = {1: B, 3: C}
+    assert persistent_differences([one] * readings, [other] * readings) == {1, 2}
 
 
 def test_rows_that_changed_between_two_readings_are_no_persistent_difference() -> None:
@@ -55,7 +59,8 @@ def test_a_difference_that_outlives_a_load_is_a_fault() -> None:
     first = compared({1: A, 2: B}, {1: StoredRow(B, 4)})
     assert first.pending == {"rows_differ": 1, "rows_missing": 1}
     assert first.state == "pending"
-    assert compared({1: A, 2: B}, {1: StoredRow(B, 4)}, first).found == {}  # no load in between
+    not_later = compared({1: A, 2: B}, {1: StoredRow(B, 4)}, first, loaded_at=LOADED + HOUR)
+    assert not_later.found == {}
     later = LOADED + 2 * HOUR
     again = compared({1: A, 2: B}, {1: StoredRow(B, 4)}, first, loaded_at=later)
     assert (again.found, again.pending) == ({"warehouse_differs": 2}, {})
@@ -70,6 +75,10 @@ def test_a_difference_that_outlives_a_load_is_a_fault() -> None:
     assert repeated([1, 2, 1]) == {1}
 
 
+def test_only_the_values_of_a_row_decide_its_digest() -> None:
+    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1}) != digest({"a": 1, "b": 3})
+
+
 def test_a_load_resolves_the_differences_that_it_repaired_or_changed() -> None:
     listed: dict[Key, bytes | None] = {1: A, 2: B, 3: C, 5: None}
     held: dict[Key, StoredRow] = {1: StoredRow(B, 4), 3: StoredRow(A, 1), 4: StoredRow(A, 1)}
@@ -82,11 +91,14 @@ def test_a_load_resolves_the_differences_that_it_repaired_or_changed() -> None:
         4: StoredRow(A, 2, gone="missing"),
     }
     assert still_open(rows, after, {}) == {}
+    listed_again = compared({6: A}, {6: StoredRow(A, 3, gone="missing")}).rows
+    assert still_open(listed_again, {6: StoredRow(A, 3)}, {}) == {}
     assert still_open({"detail_differs": {1: None}}, after, {}) == {"detail_differs": {1: None}}
 
 
 def test_an_unstorable_row_is_quarantined_or_missing() -> None:
-    assert compared({1: None}, {}, quarantined={1}).pending == {"quarantined": 1}
+    mixed = compared({1: None, 2: A}, {}, quarantined={1})
+    assert mixed.pending == {"quarantined": 1, "rows_missing": 1}
     assert compared({1: None}, {1: StoredRow(A, 1)}, quarantined={1}).pending == {"quarantined": 1}
     assert compared({1: None}, {}).pending == {"rows_missing": 1}
     assert compared({1: None}, {1: StoredRow(A, 1)}).pending == {"rows_differ": 1}
@@ -117,12 +129,14 @@ def test_a_mirror_may_contain_removed_rows() -> None:
 
 
 def test_a_mirror_with_a_missing_extra_or_unflagged_row_differs() -> None:
-    held: dict[Key, StoredRow] = {2: StoredRow(B, 1, gone="missing"), 4: StoredRow(C, 1)}
-    first = compared({1: A, 2: B}, held)
+    missing = StoredRow(B, 1, gone="missing")
+    held: dict[Key, StoredRow] = {0: StoredRow(A, 1), 2: missing, 4: StoredRow(C, 1)}
+    first = compared({0: A, 1: A, 2: B}, held)
     assert first.pending == {"rows_missing": 2, "rows_extra": 1}
     later = LOADED + 2 * HOUR
-    again = compared({1: A, 2: B}, held, first, loaded_at=later)
+    again = compared({0: A, 1: A, 2: B}, held, first, loaded_at=later)
     assert again.found == {"warehouse_differs": 3}
+    assert still_open(again.rows, {}, {}) == again.rows, "a later audit decides"
 
 
 def page(rows: int, total_pages: int) -> ListedRows:
