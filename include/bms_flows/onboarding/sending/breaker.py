@@ -75,7 +75,6 @@ class CircuitBreaker:
         self._open_until = ticks() if suspected else None
         self._since = ticks()
         self._failures = 0
-        self._openings = 0
         self._probe: Permit | None = None
         self._probed = asyncio.Event()
         self._rate = Rate(ticks())
@@ -85,10 +84,10 @@ class CircuitBreaker:
         while True:
             now = self._ticks()
             if self._open_until is None:
-                openings = self._openings
+                refusals = self.refusals
                 if (wait := self._rate.reserve(now)) > 0:
                     await self._sleep(wait)
-                if openings == self._openings:
+                if refusals == self.refusals:
                     return Permit()
             elif self._probe is not None:
                 await self._probed.wait()
@@ -115,17 +114,17 @@ class CircuitBreaker:
         """Record that the service accepts no creates; `throttled`: it answered 429."""
         self.refusals += 1
         now = self._ticks()
+        requested = now + (retry_after or 0)
         self._rate.refused(now, throttled=throttled)
         if self._open_until is not None and permit is not self._probe:
             # Sent before the circuit opened.
-            self._open_until = max(self._open_until, now + (retry_after or 0))
+            self._open_until = max(self._open_until, requested)
             return
         if self._open_until is None:
             self._since = now
-            self._openings += 1
         self._failures += 1
         growing = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(self._failures - 1, 60))
-        self._open_until = now + max(growing, retry_after or 0)
+        self._open_until = max(now + growing, requested)
 
     def done(self, permit: Permit) -> None:
         """Return a permit; after a probe without a response another create may probe."""
@@ -147,39 +146,38 @@ class Rate:
         self._accepted, self._counted_since = 0, now
         self._measured: float | None = None
         self._throttled = False
-        self._outcomes = deque[bool](maxlen=OUTCOMES)
-        self._resumed = self._next = now
+        self._refused = deque[bool](maxlen=OUTCOMES)
+        self._limited = self._next = now
 
     def accepted(self) -> None:
         """Count an accepted create."""
         self._accepted += 1
-        self._outcomes.append(True)
+        self._refused.append(False)
 
     def refused(self, now: float, *, throttled: bool) -> None:
         """Measure the rate accepted until the first refusal since the circuit was closed."""
-        self._outcomes.append(False)
+        self._refused.append(True)
         self._throttled |= throttled
         if self._measured is None and self._accepted:
             self._measured = self._accepted / max(WINDOW_S, now - self._counted_since)
 
     def resume(self, now: float) -> None:
         """Continue after a successful probe, which used the first slot; below the measured rate if it is limited."""
-        if self._measured is not None and (self._throttled or self._refuses_often()):
-            self._limit = max(SLOWEST, CAUTION * self._measured)
+        refused = sum(self._refused)
+        if self._throttled or refused >= max(FEW, OFTEN * len(self._refused)):
+            self._limited = now
+            if self._measured is not None:
+                self._limit = max(SLOWEST, CAUTION * self._measured)
         self._accepted, self._counted_since = 0, now
         self._measured, self._throttled = None, False
-        self._resumed = self._next = now
+        self._next = now
         self.reserve(now)
-
-    def _refuses_often(self) -> bool:
-        refused = self._outcomes.count(False)
-        return refused >= FEW and refused >= OFTEN * len(self._outcomes)
 
     def reserve(self, now: float) -> float:
         """Reserve the next slot; return the seconds until it starts."""
         if self._limit is None:
             return 0.0
         at = max(now, self._next)
-        limit = self._limit * RECOVERY ** min(at - self._resumed, 3600.0)
+        limit = self._limit * RECOVERY ** min(at - self._limited, 3600.0)
         self._next = at + 1 / limit
         return at - now
