@@ -54,14 +54,14 @@ def compare(
     loose = _loose_doubles(entries, shown)
     found = []
     for key in by_key.keys() | loose.keys():
-        entry, groups = entries[key], by_key[key]
+        entry, groups = entries[key], by_key[key].values()
         if not entry.attempt or entry.state in OPEN:
             continue
-        ids = next(
-            (group for group in groups.values() if entry.remote_id in group),
-            max(groups.values(), key=len, default=set()),
-        )
-        ids = (ids | loose.get(key, set())) - {*entry.dismissed}
+        own = [group for group in groups if entry.remote_id in group]
+        # One group in any order of the lists.
+        left = (group - deleted - {*entry.dismissed} for group in own or groups)
+        ids = max(left, key=lambda group: (len(group), sorted(group)), default=set())
+        ids |= loose.get(key, set())
         if entry.state in EXISTING and entry.remote_id is not None:
             ids.add(entry.remote_id)
         ids -= deleted

@@ -140,6 +140,20 @@ def test_the_audit_finds_a_duplicate_name_and_ignores_a_shared_mailbox() -> None
     assert again == [DuplicateFinding("double", 1, "k", ("g1", "g3"))]
 
 
+def test_the_audit_finds_a_record_of_a_refused_row_in_any_order_of_the_list() -> None:
+    """Two persons share a mailbox."""
+    refused = {"k": msgspec.structs.replace(CREATED, state=State.REJECTED, remote_id=None)}
+    other = {**EXPECTED.comparison_fields, "name": "c\0d"}
+    deleted = [shown("g2", comparison_fields=other, deleted=True), shown()]
+    both = [shown("g2", comparison_fields=other), shown()]
+    found = [
+        compare(refused, records, named=True)
+        for records in (deleted, deleted[::-1], both, both[::-1])
+    ]
+    one, two = (DuplicateFinding("surfaced", 1, "k", (each,)) for each in ("g1", "g2"))
+    assert found == [[one], [one], [two], [two]]
+
+
 @pytest.mark.parametrize("state", [State.CREATED, State.REJECTED])
 def test_a_record_of_which_a_reviewer_decided_that_it_is_another_person_is_no_duplicate(
     state: State,
