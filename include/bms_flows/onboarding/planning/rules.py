@@ -6,13 +6,14 @@ They come from `rules.toml`, or from the file that the setting `BMS_RULES` names
 import difflib
 import hashlib
 import re
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from bms_flows.onboarding.faults import Fault
 from bms_flows.onboarding.reading.sheet import Row
@@ -56,8 +57,7 @@ YOUNGEST: Final = 14
 YOUNGEST_DAYS: Final = YOUNGEST * 365
 
 
-@dataclass(frozen=True)
-class PlanLimits:
+class PlanLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Limits above which a plan needs approval; `rules.toml` explains each."""
 
     rows: int = 1000
@@ -66,6 +66,20 @@ class PlanLimits:
     created_share_from: int = 100
     start_days_before: int = 730
     start_days_after: int = 730
+
+
+class _Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    required: tuple[str, ...] | None = None
+    codes: dict[str, tuple[str | int, ...]] = msgspec.field(default_factory=dict)
+    ranges: dict[str, tuple[float, float]] = msgspec.field(default_factory=dict)
+    lengths: dict[str, int] = msgspec.field(default_factory=dict)
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    plan: PlanLimits = PlanLimits()
+    employee: _Section = _Section()
+    contact: _Section = _Section()
+    consultant: _Section = _Section()
 
 
 @dataclass(frozen=True)
@@ -122,26 +136,27 @@ def read(resource: Resource, file: str = "") -> Rules:
     path = Path(file or DEFAULT)
     try:
         content = path.read_bytes()
-        tree = tomllib.loads(content.decode())
+        tree = msgspec.toml.decode(content, type=_File)
     except (OSError, ValueError) as error:
         raise InvalidSetting(f"the rules can't be read from {path}: {error}") from None
-    own = tree.get(resource.name, {})
-    _require_known(path, "the file", tree, {"plan", "employee", "contact", "consultant"})
-    _require_known(path, "plan", tree.get("plan", {}), set(PlanLimits.__dataclass_fields__))
-    _require_known(path, resource.name, own, {"required", "codes", "ranges", "lengths"})
-    names = set(resource.by_name)
-    for part in ("codes", "ranges", "lengths"):
-        _require_known(path, f"{resource.name}.{part}", own.get(part, {}), names)
-    required = tuple(own.get("required", resource.required))
-    _require_known(path, f"{resource.name}.required", dict.fromkeys(required), names)
+    own: _Section = getattr(tree, resource.name)
+    required = resource.required if own.required is None else own.required
+    ranges = _ranges_by_kind(resource)
+    for part, given, known in (
+        ("required", required, resource.by_name),
+        ("codes", own.codes, resource.by_name),
+        ("ranges", own.ranges, ranges),  # of numbers only
+        ("lengths", own.lengths, resource.by_name),
+    ):
+        if unknown := sorted(set(given) - set(known)):
+            raise InvalidSetting(f"{path}: {resource.name}.{part} has no {', '.join(unknown)}")
     return Rules(
         version=f"{VERSION}-{hashlib.sha256(content).hexdigest()[:16]}",
-        plan=PlanLimits(**tree.get("plan", {})),
+        plan=tree.plan,
         required=required,
-        codes={name: tuple(map(str, given)) for name, given in own.get("codes", {}).items()},
-        ranges=_ranges_by_kind(resource)
-        | {name: (low, high) for name, (low, high) in own.get("ranges", {}).items()},
-        lengths=dict(own.get("lengths", {})),
+        codes={name: tuple(map(str, given)) for name, given in own.codes.items()},
+        ranges=ranges | own.ranges,
+        lengths=own.lengths,
         resource=resource,
     )
 
@@ -237,12 +252,6 @@ def _reversed_dates(row: Row, resource: Resource) -> list[Fault]:
             details = {"other": resource.by_name[later].label}
             found.append(Fault("dates_reversed", row.line, field=earlier, details=details))
     return found
-
-
-def _require_known(path: Path, section: str, given: Mapping[str, Any], allowed: set[str]) -> None:
-    unknown = sorted(set(given) - allowed)
-    if unknown:
-        raise InvalidSetting(f"{path}: {section} has no {', '.join(unknown)}")
 
 
 CODE_NOT_IN_USE: Final = "code_not_in_use"

@@ -2,6 +2,7 @@
 
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -88,6 +89,30 @@ def test_a_phone_number_with_a_digit_too_few_or_too_many_is_refused(
 ) -> None:
     found = code_of("business_mobile_phone", number, country=country)
     assert found == ("wrong_length" if refused else None)
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ("rows = 1", "field `rows`"),
+        ("[plan]\nrows = 'many'", "$.plan.rows"),
+        ("[employee]\ncode = {}", "field `code` - at `$.employee`"),
+        ("[employee]\nrequired = ['name']", "employee.required has no name"),
+        ("[employee.codes]\ncountry = 'FR'", "$.employee.codes"),  # read as F and R
+        ("[employee.codes]\nland = ['FR']\nage = [1]", "employee.codes has no age, land"),
+        ("[employee.ranges]\nactivity_rate = [1]", "$.employee.ranges"),
+        ("[employee.ranges]\nlast_name = [1, 2]", "employee.ranges has no last_name"),
+        ("[employee.lengths]\nlast_name = 'x'", "$.employee.lengths"),
+        ("[employee.lengths]\nname = 3", "employee.lengths has no name"),
+    ],
+)
+def test_a_wrong_file_of_rules_names_its_section(content: str, named: str, tmp_path: Path) -> None:
+    path = tmp_path / "rules.toml"
+    path.write_text(content)
+    with pytest.raises(InvalidSetting) as refused:
+        rules.read(EMPLOYEE, str(path))
+    assert named in str(refused.value)
+    assert str(path) in str(refused.value)
 
 
 NO_FIRST_NAMES = ("M. Jean", "M.Jean", "XXX", "inconnu", "a completer", "TBD")
