@@ -117,7 +117,7 @@ def candidate_of_record(known: ServiceRecord) -> ManagerCandidate:
         normalize(values.get("payroll_number")),
         normalize(values.get("business_email")),
         Unnumbered(known.remote_id) if known.number is None else known.number,
-        left_on=parse_date(str(values["departure_date"])) if values.get("departure_date") else None,
+        left_on=_last_day(values.get("departure_date")),
         deleted=known.deleted,
     )
 
@@ -135,6 +135,13 @@ def candidate_of_row(
         left_on=record.left_on if record else None,
         creates=creates,
     )
+
+
+def _last_day(departure: str | None) -> date | None:
+    try:
+        return parse_date(departure)
+    except ValueError:
+        return date.min  # unreadable: no row gets a manager who may have left
 
 
 def _best(found: Sequence[ManagerCandidate]) -> AbstractSet[Manager | Unnumbered]:

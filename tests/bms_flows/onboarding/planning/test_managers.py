@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from bms_flows.onboarding.ledger.entry import Entry, State
+from bms_flows.onboarding.planning.matching import PlanningView
 from bms_flows.onboarding.planning.plan import Action, Plan
 from bms_flows.onboarding.resources.body import body_digest
 from tests.bms_flows.onboarding.planning.test_planner import (
     IDENTITY,
     SENT,
     entry,
+    known,
     ledger,
     planned,
     values,
@@ -70,3 +72,11 @@ def test_a_row_whose_manager_exists_is_resumed_whatever_is_wrong_with_the_manage
     view = ledger(stored(1, 2), stored(2, None, State.CREATED, remote_id="g"))
     plan = planned(view, below(1, 2), values(2, last_name=None))
     assert [row.action for row in plan.rows] == [Action.RESUME, Action.REJECTED]
+
+
+@pytest.mark.parametrize(("row", "end"), [(below(1, 50), "manager_left"), (values(1), "create")])
+def test_an_unreadable_day_of_departure_only_rejects_rows_of_that_manager(
+    row: dict[str, Any], end: str
+) -> None:
+    view = PlanningView({}, {}, [known(50, departure_date="soon")])
+    assert ended(planned(view, row)) == [end]
