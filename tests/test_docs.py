@@ -7,7 +7,6 @@ import itertools
 import json
 import re
 import runpy
-import subprocess
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -26,6 +25,7 @@ from bms_provider.provider_info import CONNECTION_FIELDS
 from bms_sandbox.dialect import Dialect
 from bms_warehouse.resources import RESOURCES, WITH_PRIVATE_FIELDS
 from bms_warehouse.tables import METADATA, PRIVATE_METADATA
+from tests.support.published import git
 from tests.support.words import counts, pages
 
 pytestmark = pytest.mark.bookkeeping
@@ -74,13 +74,7 @@ FLOW_SETTINGS = flow_settings()
 
 def tracked() -> list[Path]:
     """Return the files of the project that are text."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"],  # noqa: S607 - the git that made the clone
-        cwd=PROJECT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.split("\0")
+    listed = git("ls-files", "-z").split("\0")
     files = (PROJECT / name for name in listed if name and not name.endswith((".png", ".xlsx")))
     return [file for file in files if file.is_file()]
 

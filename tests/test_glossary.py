@@ -1,11 +1,12 @@
 """The glossary is reachable, and terms that it replaced occur nowhere."""
 
 import re
-import subprocess
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.test_docs import tracked
 
 pytestmark = pytest.mark.bookkeeping
 
@@ -45,18 +46,11 @@ ALLOWED = {"tests/test_glossary.py"}
 @cache
 def texts() -> dict[str, str]:
     """Return the tracked text files by path."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"],  # noqa: S607 - the git that made the clone
-        cwd=PROJECT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.split("\0")
-    names = [name for name in listed if name and not name.endswith((".png", ".xlsx", ".lock"))]
+    files = {str(file.relative_to(PROJECT)): file for file in tracked()}
     return {
-        name: (PROJECT / name).read_text(errors="replace")
-        for name in names
-        if name not in ALLOWED and (PROJECT / name).is_file()
+        name: file.read_text(errors="replace")
+        for name, file in files.items()
+        if name not in ALLOWED and not name.endswith(".lock")
     }
 
 

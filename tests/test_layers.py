@@ -342,13 +342,6 @@ def packages(modules: list[str]) -> set[str]:
     return {name.partition(".")[0] for name in modules}
 
 
-def test_the_provider_package_imports_nothing() -> None:
-    code = (
-        "before = set(sys.modules)\nimport bms_provider\nfound = sorted(set(sys.modules) - before)"
-    )
-    assert python(code) == ["bms_provider"]
-
-
 def test_hook_and_operators_load_little_beyond_airflow_s_own(loaded: Loaded) -> None:
     modules = loaded.operators
     assert packages(modules) & HEAVY == set()

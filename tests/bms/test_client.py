@@ -4,7 +4,6 @@ import time
 from collections.abc import Awaitable, Callable
 from datetime import date
 from decimal import Decimal
-from typing import Any
 
 import pytest
 from aiohttp import web
@@ -35,18 +34,6 @@ async def test_access_returns_scopes_and_remaining_life_whatever_the_local_clock
     assert access.expires_in_s == pytest.approx(3600, abs=5)
     assert (await client.access()).scopes == access.scopes
     assert client.counters.token_fetches == 1
-
-
-@pytest.mark.parametrize("given", ["ALL", "ACTIVE", "STANDBY", "FORMER", None])
-async def test_lists_and_reads_employees(client: Client, given: Any) -> None:
-    rows = await client.list_employees(id_entity=1, filter=given)
-    rows.require_all()
-    if given == "ALL":
-        item = rows.records[0]
-        detail = await client.read_employee(item.guid_employee)
-        assert detail.record.id_employee == item.id_employee
-        assert detail.record.last_name == item.last_name
-        assert detail.extra == {}
 
 
 async def test_pages_through_all_contacts_and_consultants(client: Client, sandbox: Sandbox) -> None:

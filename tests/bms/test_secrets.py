@@ -14,6 +14,7 @@ from aiohttp import web
 from bms.client import Client
 from bms.errors import BmsError
 from tests.bms.fake_services import SECRET, TOKEN, FakeService, Open, Sandbox, hang
+from tests.bms.test_transport import reset
 
 PERSONAL = "Canary-Lefèvre-1850578006048"
 BEARER = "canary-bearer-55d1"
@@ -30,12 +31,6 @@ def saying(status: int, body: Any, **headers: str) -> Answering:
         return web.Response(status=status, body=content, headers=headers)
 
     return answer
-
-
-async def reset(request: web.Request) -> web.StreamResponse:
-    assert request.transport is not None
-    request.transport.abort()
-    return web.Response()
 
 
 async def cut(request: web.Request) -> web.StreamResponse:

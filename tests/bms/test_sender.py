@@ -23,7 +23,6 @@ from bms.errors import (
     TokenRefused,
     Unauthorized,
 )
-from bms.paging import all_pages
 from tests.bms.fake_services import (
     CONTACT,
     DAYS,
@@ -86,21 +85,6 @@ async def test_a_read_is_retried_until_it_succeeds(
     assert {r.id_invoice for r in rows} == sandbox.invoice_ids()
     assert sandbox.truth()["faults"] == {kind: 3}
     assert len(sleeps) >= 1  # aiohttp itself repeats a GET on a connection that was reset
-
-
-async def test_only_the_failed_page_is_retried(client: Client, sandbox: Sandbox) -> None:
-    sandbox.set_fault("503", "list_contacts", count=2, after=3)
-    seen = [
-        c.id
-        async for page in all_pages(
-            lambda n: client.list_contacts(filter="ALL", page_number=n, page_size=25)
-        )
-        for c in page
-    ]
-    assert len(seen) == sandbox.truth()["rows"]["contacts"] == len(set(seen))
-    assert client.counters.latencies["list_contacts"]
-    # Ten pages, two retries, and the page after the full last page.
-    assert len(client.counters.latencies["list_contacts"]) == 10 + 2 + 1
 
 
 async def test_a_revoked_token_is_renewed_once_and_each_request_is_repeated(

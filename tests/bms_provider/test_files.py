@@ -38,14 +38,6 @@ def test_rows_have_exact_amounts_and_dates(sandbox: Sandbox, path: str) -> None:
         assert row["invoice_date"] == date.fromisoformat(each["invoice_date"])
 
 
-def test_a_frame_has_the_rows_of_the_file(sandbox: Sandbox) -> None:
-    manifest = invoices()
-    frame = read_df(manifest)
-    assert len(frame) == manifest["rows"] > 0
-    stored = sandbox.invoices(1, date(2026, 3, 2), date(2026, 3, 6))
-    assert frame["total_incl_vat"].sum() == sum(Decimal(each["total_incl_vat"]) for each in stored)
-
-
 def test_a_value_of_another_type_survives_the_file(sandbox: Sandbox) -> None:
     consultant = sandbox.rows("consultants")[3]["id"]
     sandbox.edit("consultants", consultant, birth_year="unknown")
@@ -67,9 +59,14 @@ def test_the_manifests_of_a_mapped_operator_make_one_frame(sandbox: Sandbox) -> 
     assert [row["id"] for row in read_rows(manifests)] == ids
 
 
-def test_chunks_make_the_rows_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_frame_has_the_rows_of_the_file_and_chunks_make_the_rows_of_one(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
     manifest = invoices()
     whole = read_df(manifest)
+    stored = sandbox.invoices(1, date(2026, 3, 2), date(2026, 3, 6))
+    assert len(whole) == manifest["rows"] > 0
+    assert whole["total_incl_vat"].sum() == sum(Decimal(each["total_incl_vat"]) for each in stored)
     monkeypatch.setattr(files, "CHUNK", 3)
     pd.testing.assert_frame_equal(read_df(manifest), whole)
 

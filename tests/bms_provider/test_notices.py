@@ -18,11 +18,10 @@ NOTICE = Notice("Alarm: contact_sync (late)", ("Nothing since noon.", "Try first
 TO = FlowSettings(notice_to="ops@example.com, hr@example.com")
 
 
-def test_without_a_connection_there_is_no_channel() -> None:
+def test_a_channel_requires_a_connection_and_mail_a_recipient(
+    connect: Callable[..., None],
+) -> None:
     assert notices.configured(TO) == {}
-
-
-def test_mail_requires_a_recipient(connect: Callable[..., None]) -> None:
     connect("bms_mail", conn_type="smtp", host="127.0.0.1")
     assert notices.configured(FlowSettings()) == {}
     assert set(notices.configured(TO)) == {"bms_mail"}

@@ -124,14 +124,6 @@ class Plain:
         return run_id
 
 
-@pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel and its constraints."""
-    folder = tmp_path_factory.mktemp("dist")
-    subprocess.run([PROJECT / "scripts/wheel", folder], check=True, capture_output=True)  # noqa: S603 - ours
-    return folder
-
-
 @pytest.fixture(scope="module", params=["", "[flows]"], ids=["base", "flows"])
 def plain(
     request: pytest.FixtureRequest,

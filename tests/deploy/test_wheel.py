@@ -26,14 +26,6 @@ SOURCES = {
 
 
 @pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that `make wheel` fills."""
-    folder = tmp_path_factory.mktemp("dist")
-    subprocess.run([PROJECT / "scripts/wheel", folder], check=True, capture_output=True)  # noqa: S603 - ours
-    return folder
-
-
-@pytest.fixture(scope="module")
 def wheel(dist: Path) -> zipfile.ZipFile:
     (built,) = dist.glob("*.whl")
     return zipfile.ZipFile(built)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from bms_warehouse import database
 from stack.processes import until
 from tests.bms_warehouse import test_pooler as poolers
 from tests.listeners import webhook
+from tests.support.databases import new_database
 from tests.support.patience import LONG_S
 from tests.support.sql import execute, scalar
 
@@ -150,35 +151,25 @@ def test_a_server_that_refuses_the_session(
     assert reason in capsys.readouterr().err
 
 
-@pytest.fixture
-def other(warehouse: Engine, warehouse_uri: str) -> Iterator[Callable[[str], str]]:
-    """Create an empty database with options; return its URI."""
-    name = f"doctor_{secrets.token_hex(4)}"
-    admin = warehouse.execution_options(isolation_level="AUTOCOMMIT")
-
-    def create(options: str) -> str:
-        with admin.connect() as connection:
-            connection.execute(text(f"create database {name} {options}"))
-        return make_url(warehouse_uri).set(database=name).render_as_string(hide_password=False)
-
-    yield create
-    with admin.connect() as connection:
-        connection.execute(text(f"drop database if exists {name} with (force)"))
-
-
-def test_a_database_without_utf_8(
-    doctor: Doctor, other: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("options", "code", "detail"),
+    [
+        ("encoding 'SQL_ASCII' locale 'C'", "encoding_unsupported", "SQL_ASCII"),
+        ("", "schema_missing", ""),
+    ],
+)
+def test_a_database_without_utf_8_or_schema(
+    doctor: Doctor,
+    postgres: str,
+    options: str,
+    code: str,
+    detail: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    uri = other("encoding 'SQL_ASCII' locale 'C' template template0")
-    monkeypatch.setenv("BMS_WAREHOUSE_URL", uri)
-    assert "SQL_ASCII" in named(doctor())["encoding_unsupported"]
-
-
-def test_a_database_without_schema(
-    doctor: Doctor, other: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BMS_WAREHOUSE_URL", other("template template0"))
-    assert "schema_missing" in named(doctor())
+    with new_database(postgres, f"{options} template template0") as other:
+        uri = other.url.render_as_string(hide_password=False)
+        monkeypatch.setenv("BMS_WAREHOUSE_URL", uri)
+        assert detail in named(doctor())[code]
 
 
 def test_a_schema_of_another_version(doctor: Doctor, warehouse: Engine) -> None:

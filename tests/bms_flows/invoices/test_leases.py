@@ -54,13 +54,18 @@ def test_other_days_and_other_entities_are_free(warehouse: Engine) -> None:
         assert held(warehouse) == 3
 
 
-def test_an_expired_lease_is_taken_over_and_its_holder_publishes_nothing(
-    warehouse: Engine, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("life", "task"),
+    [(timedelta(seconds=-1), "b"), (leases.LIFE, "a")],
+    ids=["expired", "next try of the task"],
+)
+def test_a_lease_is_taken_over_and_its_holder_publishes_nothing(
+    warehouse: Engine, monkeypatch: pytest.MonkeyPatch, life: timedelta, task: str
 ) -> None:
-    monkeypatch.setattr(leases, "LIFE", timedelta(seconds=-1))
+    monkeypatch.setattr(leases, "LIFE", life)
     with (
         lease_days(warehouse, unit(0, 9), step_run_id=1, task="a") as lost,
-        lease_days(warehouse, unit(5, 6), step_run_id=2, task="b") as taken,
+        lease_days(warehouse, unit(5, 6), step_run_id=2, task=task) as taken,
         warehouse.begin() as connection,
     ):
         taken.fence(connection)
@@ -114,17 +119,6 @@ def test_a_session_has_the_name_of_its_step_until_its_transaction_ends(warehouse
             with connection.begin():
                 names.append(connection.scalar(text("show application_name")))
     assert names == ["bms load of step 7", "bms"] * 2
-
-
-def test_the_next_try_of_a_task_takes_over_at_once(warehouse: Engine) -> None:
-    with (
-        lease_days(warehouse, unit(0, 9), step_run_id=1, task="a") as lost,
-        lease_days(warehouse, unit(0, 9), step_run_id=2, task="a") as taken,
-        warehouse.begin() as connection,
-    ):
-        taken.fence(connection)
-        with pytest.raises(LeaseLost):
-            lost.fence(connection)
 
 
 def test_a_suspended_load_with_merged_rows_blocks_no_other_load(

@@ -12,7 +12,7 @@ from bms_flows.invoices import run
 from bms_sandbox.serve import Sandbox
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.queries.records import run_summary
-from bms_warehouse.tables import client_invoice, client_invoice_version, step_run
+from bms_warehouse.tables import step_run
 from tests.bms_flows.conftest import Extract
 from tests.bms_flows.invoices.listed import Company, invoice, table_hash
 from tests.support.sql import execute, fetch, scalar, scalars
@@ -35,10 +35,8 @@ def test_the_table_equals_the_service(
     held = {row["id_invoice"]: row for row in truth(sandbox)}
     manifest = extract(*MARCH)
     assert counts(manifest) == {"rows_read": len(held), "inserted": len(held)}
-    with warehouse.connect() as connection:
-        stored = {
-            row["id_invoice"]: row for row in connection.execute(select(client_invoice)).mappings()
-        }
+    rows = fetch(warehouse, "select * from bms.client_invoice")
+    stored = {row.id_invoice: row._mapping for row in rows}
     assert stored.keys() == held.keys()
     for key, row in held.items():
         for amount in ("total_excl_vat", "total_vat", "total_incl_vat", "total_due"):
@@ -78,13 +76,11 @@ def test_a_change_becomes_a_version(sandbox: Sandbox, warehouse: Engine, extract
     due = next(row for row in truth(sandbox) if Decimal(row["total_due"]) > 0)
     sandbox.pay(1, due["id_invoice"])
     assert extract(*MARCH)["changed"] == 1
-    with warehouse.connect() as connection:
-        versions = connection.execute(
-            select(client_invoice_version.c["_version"], client_invoice_version.c.total_due)
-            .where(client_invoice_version.c.id_invoice == due["id_invoice"])
-            .order_by(client_invoice_version.c["_version"])
-        ).all()
-    assert versions == [(1, Decimal(due["total_due"])), (2, 0)]
+    versions = "select _version, total_due from bms.client_invoice_version where id_invoice = :id order by 1"
+    assert fetch(warehouse, versions, id=due["id_invoice"]) == [
+        (1, Decimal(due["total_due"])),
+        (2, 0),
+    ]
 
 
 def test_an_invoice_that_no_longer_comes_back_is_marked_and_returns(

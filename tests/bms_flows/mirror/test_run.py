@@ -129,16 +129,6 @@ def test_many_missing_rows_need_confirmation(sandbox: Sandbox, mirror: Mirror) -
     assert (accepted["state"], accepted["missing"]) == ("complete", 19)
 
 
-def test_pages_without_half_of_their_rows_cause_no_removals(mirror: Mirror) -> None:
-    """A missing row is not removed while its detail exists."""
-    mirror.sandbox.fill(contacts=60)
-    mirror.run()
-    mirror.sandbox.set_fault("short_list", "list_contacts", count=1, after=5)
-    manifest = mirror.run()
-    assert manifest["missing"] == 0
-    assert manifest["state"] == "complete"  # the second pass returned them
-
-
 def test_the_budget_spreads_first_details_over_runs(sandbox: Sandbox, mirror: Mirror) -> None:
     sandbox.fill(contacts=50)
     mirror.settings = FlowSettings(mirror_details=20, mirror_rotation=NEVER)
@@ -148,18 +138,6 @@ def test_the_budget_spreads_first_details_over_runs(sandbox: Sandbox, mirror: Mi
         read.append(mirror.requests("read_contact"))
     assert read == [20, 20, 10, 0]
     assert all(row["_detailed"] and row["phone_number"] for row in mirror.rows("bms.contact"))
-
-
-def test_a_run_without_details_keeps_the_columns_of_details(mirror: Mirror) -> None:
-    mirror.sandbox.fill(contacts=20)
-    mirror.run()
-    kept = mirror.rows("bms.contact", "id = 1003")[0]
-    mirror.sandbox.edit("contacts", 1003, city="Brest")
-    assert mirror.run(asked=DETAILS_LATER)["changed"] == 1
-    assert mirror.requests("read_contact") == 0
-    row = mirror.rows("bms.contact", "id = 1003")[0]
-    assert (row["city"], row["phone_number"]) == ("Brest", kept["phone_number"])
-    assert mirror.run(asked=DETAILS_LATER)["changed"] == 0
 
 
 RESTRICTED: list[dict[str, Any]] = [

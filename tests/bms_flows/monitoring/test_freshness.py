@@ -204,34 +204,39 @@ def test_a_flow_that_never_ran_is_late_after_its_limit(
     assert found.complete_at is None
 
 
-def test_an_entity_that_disappears_from_the_connection_is_late(steps: StepRuns) -> None:
-    steps.load(24 * 5, id_entity=2, dag_run_id="scheduled__1")
-    for day in range(5):
-        steps.load(24 * day + 1, id_entity=1, dag_run_id=f"scheduled__{day + 2}")
-    assert [each.id_entity for each in steps.invoices().alarming] == [2]
+REMOVED = [(24 * 40, 9, "scheduled__old"), (25, 1, "scheduled__new"), (1, 1, "scheduled__newer")]
 
 
-def test_manually_loaded_and_long_removed_entities_are_not_expected(steps: StepRuns) -> None:
-    steps.load(24 * 40, id_entity=9, dag_run_id="scheduled__old")
-    steps.load(50, id_entity=8, dag_run_id="manual__1")
-    steps.load(25, id_entity=1, dag_run_id="scheduled__new")
-    steps.load(1, id_entity=1, dag_run_id="scheduled__newer")
-    assert [each.id_entity for each in steps.invoices().entities] == [1]
-
-
-def test_an_entity_is_expected_while_the_latest_run_has_not_reached_it(steps: StepRuns) -> None:
-    steps.load(25, id_entity=1, dag_run_id="scheduled__1")
-    steps.load(25, "suspect", id_entity=2, dag_run_id="scheduled__1")
-    steps.load(1, id_entity=1, dag_run_id="scheduled__2")
-    standing = {each.id_entity: each.state for each in steps.invoices().entities}
-    assert standing == {1: "fresh", 2: "suspect"}
-
-
-def test_the_latest_manual_run_determines_the_expected_entities_without_a_schedule(
-    steps: StepRuns,
+@pytest.mark.parametrize(
+    ("loads", "states"),
+    [
+        (
+            [(24 * 5, 2, "scheduled__old"), *((24 * day + 1, 1, f"scheduled__{day}") for day in range(5))],
+            {1: "fresh", 2: "late"},
+        ),
+        ([(50, 8, "manual__1"), *REMOVED], {1: "fresh"}),
+        (
+            [*((25, entity, "scheduled__1") for entity in (1, 2)), (1, 1, "scheduled__2")],
+            {1: "fresh", 2: "fresh"},
+        ),
+        ([(1, 8, "manual__1")], {8: "fresh"}),
+        (
+            [
+                *((24 * 60, entity, "scheduled__1") for entity in (1, 2)),
+                *((24 * day + 1, 1, f"manual__{day}") for day in range(45)),
+            ],
+            {1: "fresh", 2: "late"},
+        ),
+    ],
+    ids=["gone from the connection", "by hand and removed long ago", "not reached yet",
+         "without a schedule", "despite manual runs"],
+)  # fmt: skip
+def test_the_last_scheduled_runs_determine_the_expected_entities(
+    steps: StepRuns, loads: list[tuple[float, int, str]], states: dict[int, str]
 ) -> None:
-    steps.load(1, id_entity=8, dag_run_id="manual__1")
-    assert [each.id_entity for each in steps.invoices().entities] == [8]
+    for hours, entity, run in loads:
+        steps.load(hours, id_entity=entity, dag_run_id=run)
+    assert {each.id_entity: each.state for each in steps.invoices().entities} == states
 
 
 def test_an_old_complete_load_counts_if_there_is_no_recent_one(steps: StepRuns) -> None:
@@ -239,17 +244,6 @@ def test_an_old_complete_load_counts_if_there_is_no_recent_one(steps: StepRuns) 
     steps.step("contact_sync", 1, "failed")
     found = steps.contacts()
     assert (found.state, found.complete_at) == ("failed", ago(24 * 90) + timedelta(minutes=1))
-
-
-def test_the_last_scheduled_run_determines_the_expected_entities_despite_manual_runs(
-    steps: StepRuns,
-) -> None:
-    for entity in (1, 2):
-        steps.load(24 * 60, id_entity=entity, dag_run_id="scheduled__1")
-    for day in range(45):
-        steps.load(24 * day + 1, id_entity=1, dag_run_id=f"manual__{day}")
-    standing = {each.id_entity: each.state for each in steps.invoices().entities}
-    assert standing == {1: "fresh", 2: "late"}
 
 
 def test_a_long_history_is_not_read(steps: StepRuns) -> None:

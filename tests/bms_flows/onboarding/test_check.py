@@ -20,6 +20,7 @@ from tests.bms_flows.onboarding.onboarding import (
     creation_of,
     onboard_patiently,
 )
+from tests.bms_flows.onboarding.test_crm import made
 from tests.support.sql import execute
 
 FILES = {
@@ -62,10 +63,6 @@ AGAIN: dict[str, Again] = {
 }
 
 
-def made(sandbox: Sandbox, resource: str) -> int:
-    return len(sandbox.truth()["created"][f"{resource}s"])
-
-
 def decide(this: Run, line: int, choice: str) -> None:
     """Take a reviewer's decision on a line, and carry it out."""
 
@@ -101,7 +98,7 @@ def test_a_row_typed_in_by_hand_after_a_failed_send_is_not_created(
     outcomes = onboard_patiently(AGAIN[again](this, drop))
     assert [outcome.state for outcome in outcomes] == ["already_there", "created"]
     assert outcomes[0].guid == str(typed.get("guid_employee") or typed["id"])
-    assert made(sandbox, resource) == 1
+    assert made(sandbox, f"{resource}s") == 1
 
 
 @pytest.mark.parametrize(
@@ -124,7 +121,7 @@ def test_a_possible_match_found_before_sending_goes_to_review(
     assert [c.guid for c in outcomes[0].candidates] == [
         str(typed.get("guid_employee") or typed["id"])
     ]
-    assert made(sandbox, resource) == 1
+    assert made(sandbox, f"{resource}s") == 1
 
 
 @pytest.mark.parametrize("resource", FILES)
@@ -162,7 +159,7 @@ def test_a_ledger_restored_to_before_the_send_creates_no_duplicate(
         )
     this = replace(this, kept="")
     assert {outcome.state for outcome in onboard_patiently(this)} == {"already_there"}
-    assert made(sandbox, "contact") == 2
+    assert made(sandbox, "contacts") == 2
 
 
 def test_a_subordinate_typed_in_by_hand_while_the_manager_waits_is_not_created(
@@ -186,7 +183,7 @@ def test_a_subordinate_typed_in_by_hand_while_the_manager_waits_is_not_created(
     decide(this, 2, "create")
     outcomes = onboard_patiently(replace(this, kept=""))
     assert [outcome.guid for outcome in outcomes] == [each["guid_employee"] for each in both]
-    assert made(sandbox, "employee") == 0
+    assert made(sandbox, "employees") == 0
 
 
 def test_an_employee_who_never_appeared_was_not_deleted(sandbox: Sandbox, drop: Drop) -> None:

@@ -146,18 +146,13 @@ async def test_many_small_files_need_approval_as_one_large_file_does(
     assert not more.decision.ask, "approved rows don't count"
 
 
-async def test_rows_created_without_approval_yesterday_do_not_count(
+async def test_a_dry_run_and_rows_created_without_approval_yesterday_do_not_count(
     warehouse: Engine, drop: Drop
 ) -> None:
-    await asked(drop(newcomers(900000, 20)), warehouse, approval=20)
+    async with creation_of(drop(newcomers(920000, 20)), warehouse, approval=20) as (made, sheet):
+        await replace(made, today=today()).plan(sheet, dry_run=True)
+    assert not (await asked(drop(newcomers(900000, 20)), warehouse, approval=20)).decision.ask
     execute(warehouse, "update bms.creation_plan set decided_at = decided_at - interval '1 day'")
-    assert not (await asked(drop(newcomers(910000, 20)), warehouse, approval=20)).decision.ask
-
-
-async def test_a_dry_run_uses_no_quota(warehouse: Engine, drop: Drop) -> None:
-    run = drop(newcomers(900000, 20))
-    async with creation_of(run, warehouse, approval=20) as (creation, sheet):
-        await replace(creation, today=today()).plan(sheet, dry_run=True)
     assert not (await asked(drop(newcomers(910000, 20)), warehouse, approval=20)).decision.ask
 
 

@@ -1,7 +1,6 @@
 """Contacts and consultants from files, on the real sandbox over HTTP and a real PostgreSQL."""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -9,10 +8,8 @@ from sqlalchemy import Engine
 
 from bms.client import Client
 from bms.settings import ClientSettings
-from bms_flows.onboarding.ledger import transitions
 from bms_flows.onboarding.resources.remote import ListIncomparable
 from bms_sandbox.serve import Sandbox
-from stack.processes import until
 from tests.bms_flows.onboarding.conftest import Drop
 from tests.bms_flows.onboarding.crm import TWO, people
 from tests.bms_flows.onboarding.onboarding import (
@@ -24,8 +21,6 @@ from tests.bms_flows.onboarding.onboarding import (
     onboard,
     onboard_patiently,
 )
-from tests.support.patience import LONG_S
-from tests.support.sql import fetch
 
 ALICE = "Girard;Alice;alice@depot.example;06 00 00 00 03;Dépôt SA;"
 
@@ -72,18 +67,6 @@ def test_a_list_that_hides_addresses_creates_no_contact(sandbox: Sandbox, drop: 
     ):
         onboard_patiently(drop(people("contact", ALICE), "contact"))
     assert not made(sandbox)
-
-
-@pytest.mark.parametrize("resource", TWO)
-def test_a_name_that_the_service_stores_in_ascii_is_the_same_name(
-    resource: str, sandbox: Sandbox, drop: Drop
-) -> None:
-    sandbox.set_dialect(stored_forms=[f"create_{resource}.*_name=ascii+upper"])
-    row = "Lebœuf;Zoë;zoe@depot.example;06 00 00 00 05;;"
-    assert ended(onboard_patiently(drop(people(resource, row), resource))) == {"created": 1}
-    [again] = onboard_patiently(drop(people(resource, row, ""), resource))
-    assert again.state in ("already_there", "needs_review"), "a difference of spelling"
-    assert made(sandbox, f"{resource}s") == 1
 
 
 @pytest.mark.parametrize("ours", [True, False], ids=["created by us", "matched"])
@@ -292,37 +275,22 @@ def test_an_announced_page_without_rows_stops_no_drop(sandbox: Sandbox, drop: Dr
 
 
 @pytest.mark.parametrize("resource", TWO)
-def test_an_id_that_was_returned_before_its_record_exists_is_waited_for(
-    resource: str, sandbox: Sandbox, drop: Drop, warehouse: Engine
-) -> None:
-    """Neither detail nor lists show the record for several settle times: the clock is stopped."""
-    sandbox.set_fault("commit_lag", f"create_{resource}", seconds=60)
-    this = drop(TWO[resource], resource)
-
-    def waited() -> bool:
-        counts = fetch(warehouse, "select empty_lookups, attempt from bms.creation")
-        return bool(counts) and all(
-            lookups > transitions.EMPTY_LOOKUPS or sent > 1 for lookups, sent in counts
-        )
-
-    with ThreadPoolExecutor() as threads:
-        ending = threads.submit(onboard, this, create_timeout_s=0.5, lease_s=4, settle_s=0.2)
-        assert until(waited, LONG_S)
-        sandbox.advance(60)
-        outcomes = ending.result()
-    assert ended(outcomes) == {"adopted": 2}
-    assert {outcome.evidence.split()[0] for outcome in outcomes} == {"returned_id"}
-    assert made(sandbox, f"{resource}s") == 2
-
-
-@pytest.mark.parametrize("resource", TWO)
+@pytest.mark.parametrize(
+    ("fault", "operation", "given"),
+    [
+        # The read of each record outlasts the time limit of its create.
+        ("latency", "read", {"seconds": 2, "count": 2, "after": 1}),
+        # Neither detail nor lists show the record for several settle times.
+        ("commit_lag", "create", {"seconds": 3}),
+    ],
+)
 def test_a_returned_id_is_saved_before_its_record_is_read(
-    resource: str, sandbox: Sandbox, drop: Drop
+    resource: str, fault: str, operation: str, given: dict[str, Any], sandbox: Sandbox, drop: Drop
 ) -> None:
-    """The read of each record outlasts the time limit of its create."""
+    let_clock_run(sandbox)
     sandbox.fill(**{f"{resource}s": 0})
     sandbox.insert(f"{resource}s", active=True)  # the planner reads its detail
-    sandbox.set_fault("latency", f"read_{resource}", seconds=2, count=2, after=1)
+    sandbox.set_fault(fault, f"{operation}_{resource}", **given)
     this = drop(TWO[resource], resource)
     outcomes = onboard(this, create_timeout_s=0.8, lease_s=4, settle_s=0.2)
     assert ended(outcomes) == {"adopted": 2}

@@ -9,10 +9,17 @@ import pytest
 from bms.errors import NotFound
 from bms.responses import Page
 from bms_flows.runtime.coverage import Coverage, Segment, page_across
-from bms_flows.runtime.list_reader import ListReader
+from bms_flows.runtime.list_reader import FetchPage, ListReader
 from proofs.simulation.moving_list import LISTS, MovingList, read, take
 
 ORDERS = ("id", "id_desc", "name", "modified_on", "modified_on_desc")
+
+
+async def once(fetch: FetchPage) -> ListReader:
+    """Read a list with pages of ten rows."""
+    reading = ListReader(fetch, take, 10)
+    await reading.until_agreed(3)
+    return reading
 
 
 def segment(keys: str, start: int = 0, *, first: bool = False, last: bool = False) -> Segment:
@@ -27,23 +34,45 @@ def test_segments_that_share_rows_cover_a_list_in_any_order() -> None:
     assert coverage.complete
 
 
-def test_pages_side_by_side_prove_nothing() -> None:
+@pytest.mark.parametrize(
+    ("segments", "expected"),
+    [
+        (
+            [segment("ABC", first=True), segment("DEF", 3, last=True)],
+            {"complete": False, "gap": 3, "edited": False},
+        ),
+        (
+            [
+                Segment([(1, b"a"), (2, b"a")], 0, first=True),
+                Segment([(2, b"b"), (3, b"a")], 2, last=True),
+            ],
+            {"complete": False, "edited": True},
+        ),
+        (
+            [segment("ABC", first=True), segment("CBD", 2, last=True)],
+            {"complete": False, "disordered": True},
+        ),
+        (
+            [segment("ABC", first=True), segment("BBC", 1), segment("ABCA", first=True)],
+            {"disordered": False},
+        ),
+        ([segment("", first=True, last=True)], {"complete": True}),
+    ],
+    ids=["pages side by side", "an edited row", "two orders", "a repeated row", "an empty list"],
+)
+def test_only_pages_that_share_unedited_rows_in_one_order_cover_a_list(
+    segments: list[Segment], expected: dict[str, Any]
+) -> None:
     coverage = Coverage()
-    coverage.add(segment("ABC", first=True))
-    coverage.add(segment("DEF", 3, last=True))
-    assert not coverage.complete
-    assert coverage.gap == 3
-
-
-def test_an_edited_row_joins_no_segments() -> None:
-    coverage = Coverage()
-    coverage.add(Segment([(1, b"a"), (2, b"a")], 0, first=True))
-    coverage.add(Segment([(2, b"b"), (3, b"a")], 2, last=True))
-    assert not coverage.complete
-    assert coverage.edited
+    for each in segments:
+        coverage.add(each)
+    assert {name: getattr(coverage, name) for name in expected} == expected
 
 
 def test_add_returns_the_number_of_new_rows() -> None:
+    coverage = Coverage()
+    assert coverage.add(segment("ABAC", first=True)) == 3
+    assert not coverage.edited | coverage.disordered
     coverage = Coverage()
     assert not coverage.edited
     assert coverage.add(segment("ABC", first=True)) == 3
@@ -52,35 +81,6 @@ def test_add_returns_the_number_of_new_rows() -> None:
     assert not coverage.edited
     assert coverage.add(Segment([(ord("A"), b"edited"), (ord("B"), b"")], 0)) == 1
     assert coverage.edited
-
-
-def test_rows_in_two_orders_prove_nothing() -> None:
-    coverage = Coverage()
-    coverage.add(segment("ABC", first=True))
-    coverage.add(segment("CBD", 2, last=True))
-    assert coverage.disordered
-    assert not coverage.complete
-
-
-def test_a_repeated_row_is_no_evidence_of_disorder() -> None:
-    coverage = Coverage()
-    coverage.add(segment("ABC", first=True))
-    coverage.add(segment("BBC", 1))
-    coverage.add(segment("ABCA", first=True))
-    assert not coverage.disordered
-
-
-def test_a_row_twice_on_its_first_page_is_one_new_row() -> None:
-    coverage = Coverage()
-    assert coverage.add(segment("ABAC", first=True)) == 3
-    assert not coverage.disordered
-    assert not coverage.edited
-
-
-def test_an_empty_list_is_covered_by_its_one_page() -> None:
-    coverage = Coverage()
-    coverage.add(segment("", first=True, last=True))
-    assert coverage.complete
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 10, 23, 100])
@@ -141,12 +141,7 @@ def test_a_page_refused_past_an_end_that_comes_back_ends_the_reading_well() -> N
             raise NotFound(LISTS, "no such page", status=404)
         return await moving.fetch(number, size)
 
-    async def once() -> ListReader:
-        reading = ListReader(fetch, take, 10)
-        await reading.until_agreed(3)
-        return reading
-
-    reading = asyncio.run(once())
+    reading = asyncio.run(once(fetch))
     assert len(refused) == 2
     assert reading.agreed
     assert reading.coverage.complete
@@ -160,12 +155,7 @@ def test_a_page_that_is_always_refused_leaves_the_reading_without_agreement() ->
             raise NotFound(LISTS, "no such page", status=404)
         return await moving.fetch(number, size)
 
-    async def once() -> ListReader:
-        reading = ListReader(fetch, take, 10)
-        await reading.until_agreed(3)
-        return reading
-
-    assert not asyncio.run(once()).agreed
+    assert not asyncio.run(once(fetch)).agreed
 
 
 @pytest.mark.parametrize("seeds", [3, pytest.param(10, marks=pytest.mark.prove)])

@@ -171,9 +171,7 @@ async def test_a_list_of_one_page_needs_one_request(order: str) -> None:
     state = await crm.whole()
     number = crm.add()
     crm.calls = 0
-    answer = await crm.new(state)
-    assert answer is not None
-    assert answer.keys() == {number}
+    assert (await crm.new(state) or {}).keys() == {number}
     assert crm.calls == 2
 
 
@@ -182,9 +180,7 @@ async def test_edited_records_at_the_end_of_the_list_are_found_in_their_current_
     state = await crm.whole()
     newest = max(crm.items)
     crm.edit(newest)
-    answer = await crm.new(state)
-    assert answer is not None
-    assert answer == {newest: crm.items[newest].email}
+    assert await crm.new(state) == {newest: crm.items[newest].email}
 
 
 async def test_ids_reused_by_a_restored_service_are_recognized_as_other_records() -> None:
@@ -196,9 +192,7 @@ async def test_ids_reused_by_a_restored_service_are_recognized_as_other_records(
     for number in reused:
         crm.add(number)
         crm.edit(number)
-    answer = await crm.new(state)
-    assert answer is not None
-    assert answer.keys() == {*reused}
+    assert (await crm.new(state) or {}).keys() == {*reused}
 
 
 @pytest.mark.parametrize("refuses", [True, False])
@@ -210,9 +204,7 @@ async def test_the_largest_page_size_that_the_service_gives_is_used_and_remember
     assert (len(state.rows), state.page_size) == (100, 10)
     number = crm.add()
     crm.calls = 0
-    answer = await crm.new(state)
-    assert answer is not None
-    assert answer.keys() == {number}
+    assert (await crm.new(state) or {}).keys() == {number}
     assert crm.calls <= 6
     assert (await filled(100, largest=50).whole()).page_size == 50
 
@@ -222,9 +214,7 @@ async def test_a_total_of_pages_that_is_rounded_down_hides_no_new_record(order: 
     crm = filled(20, order=order, announces="rounded down")
     state = await crm.whole()
     new = {crm.add() for _ in range(7)}
-    answer = await crm.new(state)
-    assert answer is not None
-    assert answer.keys() == new
+    assert (await crm.new(state) or {}).keys() == new
 
 
 async def test_edits_of_many_records_hide_no_new_record() -> None:
@@ -274,9 +264,7 @@ async def test_a_record_missing_from_one_of_two_lists_is_found(stale_first: bool
         begun += number == len(stale.items) // size + 1  # each reading begins with the last page
         return await replicas[begun - 1].fetch(number, size)
 
-    answer = await new_rows(fetch, take, state)
-    assert answer is not None
-    assert answer.keys() == {number}
+    assert (await new_rows(fetch, take, state) or {}).keys() == {number}
 
 
 @pytest.mark.parametrize("seed", range(300))

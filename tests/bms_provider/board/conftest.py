@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from playwright.sync_api import Browser
 from sqlalchemy import Engine
 
 from bms_provider.board.flows import FLOWS
+from tests import services
 from tests.support.drops import add_drop
 from tests.support.steps import add_step
 
@@ -83,6 +85,13 @@ def visit(
         client.close()
     board_warehouse.close()
     READER.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A Chromium."""
+    with services.browser() as found:
+        yield found
 
 
 @pytest.fixture

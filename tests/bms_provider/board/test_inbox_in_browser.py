@@ -15,7 +15,6 @@ from fastapi.testclient import TestClient
 from playwright.sync_api import Browser, Dialog, FilePayload, Page, Route, expect
 from sqlalchemy import Engine, text
 
-from tests import services
 from tests.bms_provider.board.conftest import Visit
 from tests.bms_provider.board.history import give_up
 from tests.bms_provider.board.test_inbox import START, csv
@@ -36,13 +35,6 @@ ROWS = [
     f"100001;Martin;Ève;1;{START};;",
     "710012;Martin;Ève;1;2020-01-06;;",
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A Chromium."""
-    with services.browser() as found:
-        yield found
 
 
 @pytest.fixture

@@ -4,14 +4,12 @@ If BMS_PICTURES names a folder, the pictures are saved there.
 """
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Route, expect
 from sqlalchemy import Engine, text
 
-from tests import services
 from tests.bms_provider.board import history
 from tests.bms_provider.board.conftest import Visit
 
@@ -31,13 +29,6 @@ update bms.creation set state = 'created', remote_id = id where drop_id <> 102 a
 update bms.alarm set recovered_at = now();
 """
 """Of today: a held load and a late flow; quarantined rows and a plan to approve are in the history."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A Chromium."""
-    with services.browser() as found:
-        yield found
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,7 +1,6 @@
 import asyncio
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,8 +88,23 @@ def test_a_failed_test_makes_one_attempt_and_advises_what_to_check(
         ({"path": "/elsewhere"}, "A server responded, but not the service"),
         ({"path": "/v1"}, "refused (404); check the base URL, which ends before /v1"),
         ({"extra": {"entities": "canary"}}, "extra entities (Entities) takes numbers"),
+        (
+            {"host": "https://127.0.0.1:9", "extra": {"cert": "/canary.pem"}},
+            "extra cert (Client certificate) names no usable PEM file",
+        ),
     ],
-    ids=["secret", "line break", "no server", "no host", "wrong path", "path with /v1", "entities"],
+    ids=[
+        *(
+            "secret",
+            "line break",
+            "no server",
+            "no host",
+            "wrong path",
+            "path with /v1",
+            "entities",
+        ),
+        "certificate",
+    ],
 )
 def test_a_failed_test_names_the_wrong_field_and_quotes_no_value(
     sandbox: Sandbox, connect: Any, fields: dict[str, Any], advice: str
@@ -103,21 +117,6 @@ def test_a_failed_test_names_the_wrong_field_and_quotes_no_value(
     assert not succeeded
     assert advice in text
     assert "canary" not in text
-
-
-def test_a_test_names_the_certificate_field_and_not_whether_the_file_exists(
-    connect: Any, tmp_path: Path
-) -> None:
-    connect(
-        host="https://127.0.0.1:9",
-        login="id",
-        password="secret",
-        extra={"application_id": "app", "cert": str(tmp_path / "absent.pem")},
-    )
-    succeeded, text = BmsHook().test_connection()
-    assert not succeeded
-    assert text.startswith("extra cert (Client certificate) names no usable PEM file")
-    assert "No such file" not in text
 
 
 def test_a_test_of_a_missing_connection_names_its_variable() -> None:

@@ -14,6 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from bms.errors import ConnectionFailed, Throttled
 from bms_provider.operators.contacts import BmsCreateContactOperator
 from bms_sandbox.serve import Sandbox
+from tests.bms_provider.conftest import fields_of
 
 CANARY = "Canari-Éternel"
 
@@ -53,27 +54,12 @@ def test_a_creation_that_was_not_sent_can_be_retried(
         create.execute({})
 
 
-@pytest.mark.parametrize("setting", ["verify", "cert"])
-@pytest.mark.parametrize("content", [None, CANARY])
 def test_an_unusable_certificate_file_is_reported_as_such(
-    connect: Any,
-    create: BmsCreateContactOperator,
-    data_root: Path,
-    setting: str,
-    content: str | None,
+    sandbox: Sandbox, connect: Any, create: BmsCreateContactOperator
 ) -> None:
-    path = data_root / "tls.pem"
-    if content:
-        path.write_text(content)
-    connect(
-        host="https://127.0.0.1:9",
-        login="id",
-        password="secret",
-        extra={"application_id": "app", setting: str(path)},
-    )
-    with pytest.raises(
-        AirflowFailException, match=f"^InvalidTlsFile: {setting} names no usable PEM file"
-    ):
+    connect(**fields_of(sandbox, cert="/absent.pem") | {"host": "https://127.0.0.1:9"})
+    named = "^InvalidTlsFile: cert names no usable PEM file"
+    with pytest.raises(AirflowFailException, match=named):
         create.execute({})
 
 

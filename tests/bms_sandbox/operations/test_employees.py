@@ -1,8 +1,6 @@
 import uuid
 from typing import Any
 
-import pytest
-
 from tests.bms_sandbox.caller import Caller
 
 PATH = "/v1/HR/employees"
@@ -88,33 +86,3 @@ def test_list_is_of_one_entity(caller: Caller) -> None:
     assert ids(caller, id_entity=9) == []
     caller.sandbox.set_dialect(unknown_entity="not_found")
     assert caller.get(PATH, id_entity=9).status == 404
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"id_entity": None},
-        {"id_entity": 9},
-        {"id_entity": "1"},
-        {"start_date": "01/04/2026"},
-        {"start_date": 20260401},
-        {"salary_base": "3210.55"},
-        {"missions": ["Étude"]},
-        {"salary_variable": {"type": "PRIME"}},
-        {"is_consultant": "yes"},
-        {"last_name": ""},
-    ],
-)
-def test_wrong_body_is_422_and_creates_nothing(caller: Caller, wrong: dict[str, Any]) -> None:
-    assert caller.post(PATH, GIVEN | wrong).status == 422
-    assert caller.sandbox.truth()["created"]["employees"] == []
-
-
-def test_unknown_guid_is_404_and_no_guid_422(caller: Caller) -> None:
-    assert caller.get(f"{PATH}/{uuid.uuid4()}").status == 404
-    assert caller.get(f"{PATH}/100001").status == 422
-
-
-@pytest.mark.parametrize("query", [{}, {"id_entity": "x"}, {"id_entity": 1, "filter": "DELETED"}])
-def test_wrong_query_is_422(caller: Caller, query: dict[str, Any]) -> None:
-    assert caller.get(PATH, **query).status == 422

@@ -12,7 +12,7 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event, select, text
+from sqlalchemy import Engine, event, text
 from upath import UPath
 
 from bms_flows.onboarding.inbox import claim, closing, discovery, unclaimed, uploads
@@ -26,8 +26,7 @@ from bms_flows.runtime.context import FlowContext
 from bms_warehouse import database
 from bms_warehouse.errors import WarehouseError
 from bms_warehouse.locks import Busy, LeaseLost
-from bms_warehouse.tables import dropped_file
-from tests.support.sql import execute, scalars
+from tests.support.sql import execute, fetch, scalars
 
 SEEN = FoundFile("a.csv", 120, "1700000000000000000")
 
@@ -159,11 +158,8 @@ def test_an_unfinished_drop_stays_open_or_is_withdrawn(warehouse: Engine) -> Non
     closing.restore_ending(warehouse, taken)
     assert claim.get(warehouse, taken.id) == taken
     closing.withdraw(warehouse, taken, "removed")
-    with warehouse.connect() as connection:
-        assert connection.execute(select(dropped_file.c.state, dropped_file.c.reason)).one() == (
-            "withdrawn",
-            "removed",
-        )
+    ended = fetch(warehouse, "select state, reason from bms.dropped_file")
+    assert ended == [("withdrawn", "removed")]
     assert claim.reopen(warehouse, taken.id, "manual__1").ended_before is None
 
 

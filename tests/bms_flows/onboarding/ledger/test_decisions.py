@@ -1,7 +1,6 @@
 """Whole results of the decisions on a ledger row: every field of the row, and the history event."""
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -23,33 +22,18 @@ from bms_flows.onboarding.ledger.entry import (
     Transition,
 )
 from bms_flows.onboarding.resources.evidence import RecordIds
+from tests.bms_flows.onboarding.ledger.test_allowed_transitions import NOW
+from tests.bms_flows.onboarding.ledger.test_allowed_transitions import ROW as SENT
 
-NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 FREE = {"owner": None, "leased_until": None, "checked_at": None}
-ROW = Entry(
-    id=1,
-    key="key",
-    digest="digest",
-    drop_id=2,
+ROW = replace(
+    SENT,
     state=State.REVIEW,
-    attempt=2,
     max_attempts=2,
-    first_intended_at=NOW,
-    intended_at=NOW,
-    in_flight_until=NOW,
-    empty_lookups=1,
-    snapshot_id=3,
-    checked_at=NOW,
     returned_id="x",
-    remote_number=4,
-    is_standby=False,
-    reason="why",
-    evidence=("old",),
+    remote_id=None,
     candidates=("b", "a"),
     dismissed=("c", "a"),
-    manager_key="manager",
-    owner="me",
-    leased_until=NOW + timedelta(minutes=1),
 )
 REVIEWER = {"who": "ada", "run": "run"}
 RECORD = {"record": RecordIds("g", 7, True)}

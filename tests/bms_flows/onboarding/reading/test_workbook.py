@@ -516,21 +516,22 @@ def test_shared_strings_count_for_each_cell() -> None:
     assert codes(read(many, "a.xlsx", EMPLOYEE, limits=SMALL)) == ["too_big"]
 
 
-@pytest.mark.parametrize("stored", ["x", "NaN", "1_000", "1e999", "-"])
-def test_an_invalid_stored_number_is_refused(stored: str) -> None:
-    name = '<row><c t="inlineStr"><is><t>Salaire</t></is></c></row>'
-    content = workbook(f"<sheetData>{name}<row><c><v>{stored}</v></c></row></sheetData>")
-    assert codes(read(content, "a.xlsx", EMPLOYEE)) == ["excel_error"]
-
-
 @pytest.mark.parametrize(
-    "kind", ["x", "", "n&quot;>&lt;f>1+1&lt;/f>&lt;v>1&lt;/v>&lt;/c>&lt;c t=&quot;n"]
+    ("kind", "stored", "code"),
+    [
+        *(("n", stored, "excel_error") for stored in ("x", "NaN", "1_000", "1e999", "-")),
+        *((kind, "1", "bad_workbook") for kind in ("x", "")),
+        ("n&quot;>&lt;f>1+1&lt;/f>&lt;v>1&lt;/v>&lt;/c>&lt;c t=&quot;n", "1", "bad_workbook"),
+    ],
 )
-def test_an_unknown_type_of_a_cell_is_refused(kind: str) -> None:
+def test_an_invalid_stored_number_or_an_unknown_type_of_a_cell_is_refused(
+    kind: str, stored: str, code: str
+) -> None:
     """Reject files and corrected files repeat the type: markup in it would become a formula."""
-    name = '<row><c t="inlineStr"><is><t>Nom</t></is></c></row>'
-    content = workbook(f'<sheetData>{name}<row><c t="{kind}"><v>1</v></c></row></sheetData>')
-    assert codes(read(content, "a.xlsx", EMPLOYEE)) == ["bad_workbook"]
+    name = '<row><c t="inlineStr"><is><t>Salaire</t></is></c></row>'
+    row = f'<row><c t="{kind}"><v>{stored}</v></c></row>'
+    content = workbook(f"<sheetData>{name}{row}</sheetData>")
+    assert codes(read(content, "a.xlsx", EMPLOYEE)) == [code]
 
 
 def shared(texts: Sequence[str]) -> bytes:

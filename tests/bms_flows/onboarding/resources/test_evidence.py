@@ -42,12 +42,26 @@ def resolved(
     return resolve(EXPECTED, known, claimed=claimed, changed=changed)
 
 
-def test_one_new_record_with_the_key_is_found() -> None:
-    assert resolved(shown()) == Found(shown(), ("new", "key", "name", "start_date"))
+NO_DATE = shown(comparison_fields={"name": "a\0b", "start_date": None})
+ALIKE = [shown(each, key=None, other_digests=("name+company",)) for each in ("g2", "g1")]
 
 
-def test_without_a_new_record_nothing_is_found() -> None:
-    assert resolved() == NothingFound()
+@pytest.mark.parametrize(
+    ("known", "verdict"),
+    [
+        ([shown()], Found(shown(), ("new", "key", "name", "start_date"))),
+        ([NO_DATE], Found(NO_DATE, ("new", "key", "name"))),
+        ([], NothingFound()),
+        ([shown("g1"), shown("g2")], Ambiguous(("g1", "g2"), "several_records")),
+        ([shown(deleted=True)], Ambiguous(("g1",), "candidate_deleted")),
+        (ALIKE, Ambiguous(("g1", "g2"), "similar_without_key")),
+    ],
+    ids=["one", "without a date", "none", "two", "deleted before the lookup", "possible matches"],
+)
+def test_the_new_records_determine_the_verdict(
+    known: list[ServiceRecord], verdict: Verdict
+) -> None:
+    assert resolved(*known) == verdict
 
 
 def test_a_new_record_with_the_name_only_goes_to_review() -> None:
@@ -65,17 +79,6 @@ def test_a_new_record_with_the_key_and_other_data_goes_to_review(mark: str) -> N
     assert resolved(shown(comparison_fields=other)) == Ambiguous(("g1",), "key_with_other_data")
 
 
-def test_a_field_missing_from_the_list_does_not_contradict() -> None:
-    record = shown(
-        comparison_fields={"name": EXPECTED.comparison_fields["name"], "start_date": None}
-    )
-    assert resolved(record) == Found(record, ("new", "key", "name"))
-
-
-def test_two_new_records_with_the_key_go_to_review() -> None:
-    assert resolved(shown("g1"), shown("g2")) == Ambiguous(("g1", "g2"), "several_records")
-
-
 def test_a_record_that_another_row_owns_goes_to_review() -> None:
     owned = shown("g2")
     assert resolved(owned, claimed=("g2",)) == Ambiguous(("g2",), "key_with_other_data")
@@ -90,17 +93,8 @@ def test_a_possible_match_is_a_candidate_and_never_adopted(key: str | None) -> N
     assert resolved(alike, claimed=("g1",)) == Ambiguous(("g1",), "similar_without_key")
 
 
-def test_all_possible_matches_are_candidates() -> None:
-    alike = [shown(each, key=None, other_digests=("name+company",)) for each in ("g2", "g1")]
-    assert resolved(*alike) == Ambiguous(("g1", "g2"), "similar_without_key")
-
-
 def test_a_record_that_gained_a_stronger_key_is_found() -> None:
     assert isinstance(resolved(shown(key="its new address", other_digests=("k",))), Found)
-
-
-def test_a_record_deleted_before_the_lookup_is_a_candidate() -> None:
-    assert resolved(shown(deleted=True)) == Ambiguous(("g1",), "candidate_deleted")
 
 
 def test_a_record_that_existed_before_and_was_edited_is_never_adopted() -> None:

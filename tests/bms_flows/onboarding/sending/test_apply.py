@@ -44,25 +44,26 @@ async def test_lost_replies_are_adopted_after_one_settle_time_for_all() -> None:
     assert not service.doubles()
 
 
-@pytest.mark.parametrize("fate", ["failed", "unavailable"])
-async def test_creates_without_a_record_are_sent_again_on_a_quiet_service(fate: str) -> None:
+@pytest.mark.parametrize(
+    ("rows", "first", "settle_times"),
+    [
+        (12, ["good", "failed", "good", "failed"], 2),
+        (12, ["good", "unavailable", "good", "unavailable"], 2),
+        (5, ["failed", "good", "good", "failed"], 4),  # a second row has to show it
+    ],
+)
+async def test_creates_without_a_record_are_sent_again_on_a_quiet_service(
+    rows: int, first: list[str], settle_times: int
+) -> None:
     """The last rows of the drop show that the lists are up to date: no other record would."""
     loop = asyncio.get_running_loop()
-    fates = iter(["good", fate, "good", fate, *["good"] * 30])
-    ledger, service = ledger_of(12), SimulatedService(lambda: next(fates))
+    fates = iter([*first, *["good"] * 30])
+    ledger, service = ledger_of(rows), SimulatedService(lambda: next(fates))
     counts = await applied(ledger, service)
-    assert counts == {State.CREATED: 12}
+    assert counts == {State.CREATED: rows}
     assert not service.doubles()
-    bounds = SETTINGS.create_timeout_s + 2 * SETTINGS.settle_s
+    bounds = SETTINGS.create_timeout_s + settle_times * SETTINGS.settle_s
     assert loop.time() < bounds + 5, "rows wait for more than their attempt and settle times"
-
-
-async def test_a_second_row_shows_that_the_lists_are_up_to_date_if_the_first_one_fails() -> None:
-    fates = iter(["failed", "good", "good", "failed", *["good"] * 9])
-    ledger, service = ledger_of(5), SimulatedService(lambda: next(fates))
-    counts = await applied(ledger, service)
-    assert counts == {State.CREATED: 5}
-    assert not service.doubles()
 
 
 async def confirmed_one(ledger: MemoryLedger, service: SimulatedService) -> asyncio.Task[None]:
@@ -144,25 +145,27 @@ async def test_rows_never_sent_end_the_task_without_an_ambiguous_outcome() -> No
     assert not service.sent
 
 
-async def test_a_failed_connection_releases_the_rows_and_counts_no_attempt() -> None:
-    ledger, service = ledger_of(20), SimulatedService(lambda: "no_connection")
-    with pytest.raises(CreatesPaused):
-        await applied(ledger, service)
-    assert {e.state for e in ledger.rows.values()} == {State.READY}
-    assert all(e.max_attempts - e.attempt == 5 for e in ledger.rows.values())
-    assert service.fired["no_connection"] <= SETTINGS.create_concurrency + PROBES
-    service.fates = lambda: "good"
-    assert await to_the_end(ledger, service, SETTINGS)
-    assert len(service.records) == 20
-
-
-async def test_a_revoked_permission_stops_all_rows_and_changes_none() -> None:
-    ledger, service = ledger_of(200), SimulatedService(lambda: "forbidden")
-    with pytest.raises(CreatesRefused, match="remove 403 from BMS_CREATE_STOPPED_BY"):
+@pytest.mark.parametrize(
+    ("fate", "stopped", "most"),
+    [
+        ("no_connection", pytest.raises(CreatesPaused), SETTINGS.create_concurrency + PROBES),
+        (
+            "forbidden",
+            pytest.raises(CreatesRefused, match="remove 403 from BMS_CREATE_STOPPED_BY"),
+            AHEAD * SETTINGS.create_concurrency,
+        ),
+    ],
+    ids=["no connection", "forbidden"],
+)
+async def test_a_failed_connection_or_revoked_permission_stops_all_rows_and_changes_none(
+    fate: str, stopped: Any, most: int
+) -> None:
+    ledger, service = ledger_of(200), SimulatedService(lambda: fate)
+    with stopped:
         await applied(ledger, service)
     assert {e.state for e in ledger.rows.values()} == {State.READY}
     assert all(e.unsent and e.max_attempts - e.attempt == 5 for e in ledger.rows.values())
-    assert service.fired["forbidden"] <= AHEAD * SETTINGS.create_concurrency
+    assert service.fired[fate] <= most
     service.fates = lambda: "good"
     assert await to_the_end(ledger, service, SETTINGS)
     assert len(service.records) == 200
@@ -305,27 +308,20 @@ async def test_a_ledger_that_lost_the_intent_of_a_create_under_way_permits_no_se
     assert len(service.sent) == 1
 
 
-def lagging(lag: float) -> tuple[MemoryLedger, SimulatedService]:
-    """Ten rows; the response to the third is lost, and every record is listed `lag` seconds late."""
-    ledger = ledger_of(10)
+@pytest.mark.parametrize(
+    ("lag", "state", "reason"),
+    [(600.0, State.ADOPTED, None), (1e6, State.REVIEW, "absence_not_proven")],
+    ids=["late", "never"],
+)
+async def test_no_row_is_sent_again_while_the_lists_lack_records_created_at_that_time(
+    lag: float, state: State, reason: str | None
+) -> None:
+    """The response to the third of ten rows is lost."""
     fates = iter(["good", "good", "lost", *["good"] * 7])
-    service = SimulatedService(lambda: next(fates), lag=lambda: lag)
-    return ledger, service
-
-
-async def test_no_row_is_sent_again_while_the_lists_lack_records_created_at_that_time() -> None:
-    ledger, service = lagging(600.0)
-    ended = await applied(ledger, service)
-    assert ended == {State.CREATED: 9, State.ADOPTED: 1}
+    ledger, service = ledger_of(10), SimulatedService(lambda: next(fates), lag=lambda: lag)
+    assert await applied(ledger, service) == {State.CREATED: 9, state: 1}
     assert len(service.sent) == 10
-
-
-async def test_lists_that_never_show_created_records_leave_the_row_to_a_reviewer() -> None:
-    ledger, service = lagging(1e6)
-    ended = await applied(ledger, service)
-    assert ended == {State.CREATED: 9, State.REVIEW: 1}
-    assert len(service.sent) == 10
-    assert {e.reason for e in ledger.rows.values()} == {None, "absence_not_proven"}
+    assert {e.reason for e in ledger.rows.values()} == {None, reason}
 
 
 async def test_a_created_record_that_an_hr_user_deletes_later_delays_no_other_row() -> None:

@@ -23,7 +23,7 @@ from bms_provider.operators.flows.loads import (
 from bms_sandbox.serve import Sandbox
 from tests.bms_provider.conftest import Connect
 from tests.bms_provider.operators.flows.execution import done, task_of
-from tests.support.sql import fetch, scalar
+from tests.support.sql import fetch, scalar, scalars
 
 PARIS = ZoneInfo("Europe/Paris")
 WEEK: dict[str, Any] = {"start_date": "2026-03-02", "end_date": "2026-03-08"}
@@ -53,14 +53,19 @@ def run(
     return task_of(flow, run_id, params, run_type=kind, **interval, **user)
 
 
-def test_accepting_held_days_is_skipped_after_the_days_were_read_again(
-    sandbox: Sandbox, warehouse: Engine
-) -> None:
+def hold(sandbox: Sandbox, flow: str = "invoice_extraction") -> None:
+    """Load a week of which a day is held."""
     sandbox.set_fault("wrong_amount", operation="list_client_invoices", count=1)
-    with run("night", **WEEK):
+    with run("night", flow=flow, **WEEK):
         assert done(BmsPlanInvoicesOperator) == [0]
         with pytest.raises(LoadHeld):
             done(BmsLoadClientInvoicesOperator, position=0)
+
+
+def test_accepting_held_days_is_skipped_after_the_days_were_read_again(
+    sandbox: Sandbox, warehouse: Engine
+) -> None:
+    hold(sandbox)
     with run("accepting", accept_suspect=True):
         assert done(BmsPlanInvoicesOperator) == [0]
     with run("next night", **WEEK):
@@ -96,28 +101,15 @@ def test_a_run_may_have_several_plans(warehouse: Engine, again: int) -> None:
 
 
 @pytest.mark.parametrize("reader", ["invoice_extraction", "another_dag"])
-def test_days_that_any_dag_held_are_published(sandbox: Sandbox, reader: str) -> None:
-    sandbox.set_fault("wrong_amount", operation="list_client_invoices", count=1)
-    with run("night", flow=reader, **WEEK):
-        done(BmsPlanInvoicesOperator)
-        with pytest.raises(LoadHeld):
-            done(BmsLoadClientInvoicesOperator, position=0)
+def test_days_that_any_dag_held_are_published_and_the_user_who_accepts_them_is_recorded(
+    sandbox: Sandbox, warehouse: Engine, reader: str
+) -> None:
+    hold(sandbox, reader)
     with run("accepting", flow="my_invoices"):
         [position] = done(BmsPlanInvoicesOperator, publish_held=True)
         assert done(BmsLoadClientInvoicesOperator, position=position)["inserted"] > 0
-
-
-def test_the_user_who_accepts_held_days_is_recorded(sandbox: Sandbox, warehouse: Engine) -> None:
-    sandbox.set_fault("wrong_amount", operation="list_client_invoices", count=1)
-    with run("night", **WEEK):
-        done(BmsPlanInvoicesOperator)
-        with pytest.raises(LoadHeld):
-            done(BmsLoadClientInvoicesOperator, position=0)
-    with run("accepting", accept_suspect=True):
-        done(BmsPlanInvoicesOperator)
-        done(BmsLoadClientInvoicesOperator, position=0)
     recorded = "select details->>'accepted_by' from bms.step_run where step = 'extract' order by id"
-    assert [each for (each,) in fetch(warehouse, recorded)] == [None, None, "marie"]
+    assert scalars(warehouse, recorded) == [None, None, "marie"]
 
 
 def planned(warehouse: Engine, run_id: str) -> list[str]:
