@@ -30,6 +30,8 @@ EMPLOYEE = {"id_entity": 1, "first_name": "Zoé", "last_name": "Lefèvre", "sala
 CONTACT = {"first_name": "Anaïs", "last_name": "Noël", "email": "anais@example.com"}
 CONSULTANT = {"first_name": "Loïc", "last_name": "Petit", "rate": Decimal("612.50")}
 
+Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
 
 class Sandbox(serve.Sandbox):
     """The sandbox with settings for its client."""
@@ -52,6 +54,18 @@ def service_settings(url: str) -> dict[str, Any]:
     }
 
 
+def saying(**given: Any) -> Answering:
+    """Return a service that always gives this response."""
+
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        return web.Response(**given)
+
+    return answer
+
+
+EMPTY_ARRAY = saying(body=b"[]", content_type="application/json")
+
+
 class FakeService:
     """A service with custom responses that records its requests."""
 
@@ -59,25 +73,19 @@ class FakeService:
         self.url = ""
         self.requests: list[web.Request] = []
         self.connections: set[object] = set()
-        self.respond: Callable[[web.Request], Awaitable[web.StreamResponse]] = self.empty_array
+        self.respond: Answering = EMPTY_ARRAY
         self.token: dict[str, Any] = {
             "access_token": TOKEN,
             "token_type": "Bearer",
             "expires_in": 3600,
         }
 
-        self.respond_token: Callable[[web.Request], Awaitable[web.StreamResponse]] = (
-            self.issue_token
-        )
+        self.respond_token: Answering = self.issue_token
         self.stop: Callable[[], Awaitable[None]] = self.not_started
 
     @staticmethod
     async def not_started() -> None:
         raise RuntimeError("the service was not started")
-
-    @staticmethod
-    async def empty_array(_request: web.Request) -> web.StreamResponse:
-        return web.json_response([])
 
     async def issue_token(self, _request: web.Request) -> web.StreamResponse:
         return web.json_response(self.token)

@@ -1,7 +1,6 @@
 """Tests of every operation against the sandbox over HTTP."""
 
 import time
-from collections.abc import Awaitable, Callable
 from datetime import date
 from decimal import Decimal
 
@@ -20,6 +19,7 @@ from tests.bms.fake_services import (
     FakeService,
     Open,
     Sandbox,
+    saying,
 )
 
 
@@ -87,17 +87,10 @@ async def test_a_list_without_rows_may_have_no_content(
     assert not [*await client.list_employees(id_entity=99, filter="ALL")]
 
 
-def _nothing(status: int) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    async def respond(_request: web.Request) -> web.StreamResponse:
-        return web.Response(status=status)
-
-    return respond
-
-
 async def test_no_content_is_an_empty_page_but_no_record(
     open_client: Open, fake: FakeService
 ) -> None:
-    fake.respond = _nothing(204)
+    fake.respond = saying(status=204)
     client = await open_client(fake.settings())
     page = await client.list_contacts(filter="ALL")
     assert (page.total_pages, [*page]) == (0, [])
@@ -110,7 +103,7 @@ async def test_no_content_is_an_empty_page_but_no_record(
 async def test_not_found_is_an_empty_list_by_the_settings_only(
     open_client: Open, fake: FakeService
 ) -> None:
-    fake.respond = _nothing(404)
+    fake.respond = saying(status=404)
     client = await open_client(fake.settings())
     with pytest.raises(NotFound):
         await client.list_contacts(filter="ALL")
@@ -154,10 +147,7 @@ async def test_requests_use_the_bearer_scheme_and_exact_amounts(
 async def test_query_values_are_encoded_as_the_interface_defines(
     open_client: Open, fake: FakeService
 ) -> None:
-    async def page(_request: web.Request) -> web.StreamResponse:
-        return web.json_response({"total_pages": 0, "data": []})
-
-    fake.respond = page
+    fake.respond = saying(body=b'{"total_pages": 0, "data": []}')
     client = await open_client(fake.settings(page_size=7))
     found = await client.list_contacts(filter="ASSIGNED", is_lead=False, page_number=2)
     assert (found.number, found.size, found.total_pages, len(found)) == (2, 7, 0, 0)
@@ -201,9 +191,6 @@ async def test_a_web_page_is_no_response(
 
 
 async def test_content_of_another_type_is_returned(open_client: Open, fake: FakeService) -> None:
-    async def respond(_request: web.Request) -> web.StreamResponse:
-        return web.Response(text="id;name", content_type="text/csv")
-
-    fake.respond = respond
+    fake.respond = saying(text="id;name", content_type="text/csv")
     client = await open_client(fake.settings())
     assert (await client.get("/v1/export")).body == b"id;name"

@@ -27,7 +27,7 @@ from bms.errors import (
 )
 from bms.records import ClientInvoice, ContactItem
 from bms.transport import Request
-from tests.bms.fake_services import EMPLOYEE, INVOICE, FakeService, Open
+from tests.bms.fake_services import EMPLOYEE, INVOICE, FakeService, Open, saying
 
 INVOICES, CONTACTS = BY_NAME["list_client_invoices"], BY_NAME["list_contacts"]
 MIB = 1 << 20
@@ -186,8 +186,7 @@ async def bomb(_request: web.Request) -> web.StreamResponse:
     return web.Response(body=packed, headers={"Content-Encoding": "gzip"})
 
 
-async def announced(_request: web.Request) -> web.StreamResponse:
-    return web.Response(body=b" " * (5 * MIB))
+announced = saying(body=b" " * (5 * MIB))
 
 
 async def test_a_content_length_above_the_limit_fails_without_reading_the_body(
@@ -226,10 +225,7 @@ async def test_a_response_above_the_limit_fails_at_once(
 
 
 async def test_endless_headers_raise(fake: FakeService, open_client: Open) -> None:
-    async def answer(_request: web.Request) -> web.StreamResponse:
-        return web.Response(body=b"[]", headers={"X-Long": "x" * 200_000})
-
-    fake.respond = answer
+    fake.respond = saying(body=b"[]", headers={"X-Long": "x" * 200_000})
     client = await open_client(fake.settings(attempts=1))
     with pytest.raises(BmsError) as caught:
         await client.list_employees(id_entity=1)
@@ -241,10 +237,7 @@ async def test_a_proxy_that_refuses_its_credentials_is_no_refusal_of_the_service
     fake: FakeService, open_client: Open, *, of_token: bool
 ) -> None:
     """Otherwise each row of a drop would be rejected for its data, or the service's secret be blamed."""
-
-    async def refuse(_request: web.Request) -> web.StreamResponse:
-        return web.Response(status=407)
-
+    refuse = saying(status=407)
     if of_token:
         fake.respond_token = refuse
     else:

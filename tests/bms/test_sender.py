@@ -27,6 +27,7 @@ from tests.bms.fake_services import (
     CONTACT,
     DAYS,
     EMPLOYEE,
+    EMPTY_ARRAY,
     FakeService,
     Open,
     Sandbox,
@@ -208,7 +209,7 @@ async def test_the_timeout_excludes_the_wait_for_the_limiter(
 ) -> None:
     async def slowly(request: web.Request) -> web.StreamResponse:
         advance(40)
-        return await fake.empty_array(request)
+        return await EMPTY_ARRAY(request)
 
     fake.respond = slowly
     client = await open_client(fake.settings(concurrency=1, timeout=60, attempts=1))

@@ -2,7 +2,6 @@
 
 import asyncio
 import datetime as dt
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -15,12 +14,10 @@ from bms.counters import Counters
 from bms.endpoints import BY_NAME
 from bms.errors import ConnectionFailed, MalformedResponse, Redirected, Timeout
 from bms.transport import MAX_REDIRECTS, Request, Transport
-from tests.bms.fake_services import TOKEN, FakeService, Serve, hang
+from tests.bms.fake_services import TOKEN, Answering, FakeService, Serve, hang, saying
 
 READ = BY_NAME["list_employees"]
 CREATE = BY_NAME["create_employee"]
-
-Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 async def reset(request: web.Request) -> web.StreamResponse:
@@ -38,8 +35,7 @@ async def truncated(request: web.Request) -> web.StreamResponse:
     return response
 
 
-async def broken_gzip(_request: web.Request) -> web.StreamResponse:
-    return web.Response(body=b"not gzip", headers={"Content-Encoding": "gzip"})
+broken_gzip = saying(body=b"not gzip", headers={"Content-Encoding": "gzip"})
 
 
 @pytest.mark.parametrize("answer", [reset, truncated, broken_gzip])
@@ -244,10 +240,7 @@ async def test_a_cache_on_the_way_is_asked_for_the_current_response(
 
 
 async def test_cookies_are_not_stored(transport: Transport, fake: FakeService) -> None:
-    async def biscuit(_request: web.Request) -> web.StreamResponse:
-        return web.Response(headers={"Set-Cookie": "session=1"})
-
-    fake.respond = biscuit
+    fake.respond = saying(headers={"Set-Cookie": "session=1"})
     await transport.send(Request(READ, "/x"))
     await transport.send(Request(READ, "/x"))
     assert "Cookie" not in fake.requests[1].headers
@@ -256,11 +249,8 @@ async def test_cookies_are_not_stored(transport: Transport, fake: FakeService) -
 async def test_the_response_has_date_and_retry_after(
     transport: Transport, fake: FakeService
 ) -> None:
-    async def busy(_request: web.Request) -> web.StreamResponse:
-        when = {"Date": "Tue, 31 Mar 2026 12:00:00 GMT", "Retry-After": "7"}
-        return web.Response(status=503, headers=when, body=b"canary")
-
-    fake.respond = busy
+    when = {"Date": "Tue, 31 Mar 2026 12:00:00 GMT", "Retry-After": "7"}
+    fake.respond = saying(status=503, headers=when, body=b"canary")
     answer = await transport.send(Request(READ, "/x"))
     moment = dt.datetime(2026, 3, 31, 12, tzinfo=dt.UTC)
     assert (answer.status, answer.headers["Retry-After"]) == (503, "7")
@@ -291,14 +281,9 @@ async def test_clients_share_the_limit_of_their_limiter(fake: FakeService) -> No
     assert most == 4
 
 
-def status(code: int) -> Answering:
-    async def answer(_request: web.Request) -> web.StreamResponse:
-        return web.Response(status=code)
-
-    return answer
-
-
-@pytest.mark.parametrize("answer", [status(429), status(503), hang], ids=["429", "503", "timeout"])
+@pytest.mark.parametrize(
+    "answer", [saying(status=429), saying(status=503), hang], ids=["429", "503", "timeout"]
+)
 async def test_distress_lowers_the_limit(
     open_transport: Any, fake: FakeService, answer: Answering
 ) -> None:
