@@ -35,6 +35,10 @@ def test_chunks_hold_every_row_once_managers_first_with_their_reports(
         assert place[boss][1] < place[key][1]
 
 
+def test_chunks_are_filled() -> None:
+    assert chunks("abcde", {}, 1, 4) == [["a", "b", "c"], ["d", "e"]]
+
+
 @given(MANAGERS, st.integers(1, 5))
 def test_chunks_of_a_cycle_end_and_hold_every_row_once(managers: dict[str, str], size: int) -> None:
     cut = chunks(KEYS, managers, size, 2 * len(KEYS))
