@@ -65,7 +65,7 @@ class Coverage:
         keys = [key for key, _ in segment.rows]
         self._digests += [digest for _, digest in segment.rows]
         if self._places.keys().isdisjoint(keys) and len({*keys}) == len(keys):
-            self._places.update(zip(keys, range(start, start + len(keys)), strict=True))
+            self._places |= {key: place for place, key in enumerate(keys, start)}
             return len(keys)
         first = self._places.get(keys[0], start)
         same = range(first, first + len(keys))
@@ -84,7 +84,7 @@ class Coverage:
                 new_rows += 1
                 self.edited |= place is not None
                 self._places[key] = position
-            elif place < start and key not in repeated:
+            elif key not in repeated:
                 other = bisect_right(self._starts, place) - 1
                 self.disordered |= reached.get(other, -1) > place
                 reached[other] = place
