@@ -65,7 +65,8 @@ class RowOutcome:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the row of the receipt, without cell values."""
-        kept = {name: v for name, v in vars(self).items() if name not in ("key", "candidates")}
+        names = "line state guid id is_standby evidence verified unverifiable"
+        kept = {name: getattr(self, name) for name in names.split()}
         faults = [{"code": fault.code, "field": fault.field} for fault in self.faults]
         return {**kept, "faults": faults, "differences": [each.name for each in self.differences]}
 
@@ -88,6 +89,7 @@ def matched_ids(identity: Identity, sheet: Sheet, outcomes: Sequence[RowOutcome]
     def is_own(outcome: RowOutcome) -> bool:
         ours = values[outcome.line]
         theirs = {**ours, **{each.name: each.theirs for each in outcome.differences}}
+        # In review, a row without differences was not compared with a record.
         known = outcome.state != "needs_review" or theirs != ours
         return known and not contradicted(*map(identity.comparison_digests, (ours, theirs)))
 
